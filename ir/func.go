@@ -1,0 +1,108 @@
+package ir
+
+import (
+	"strings"
+	"sync"
+)
+
+// A Target says what a node calls, reads or names: a [*Func] for call_function,
+// a [Path] for everything else.
+type Target interface {
+	String() string
+	target()
+}
+
+// A Path is the target of a node that is no call_function: a parameter name, a
+// dotted attribute path, a method name, or "output".
+type Path string
+
+// String returns the path.
+func (p Path) String() string { return string(p) }
+
+func (Path) target()  {}
+func (*Func) target() {}
+
+// A Func names a function that a graph calls. It is interned: two Funcs with
+// one name are one pointer. It holds no code; what a name means is known to
+// package torchops, so that graphs can be read and rewritten without tensors.
+type Func struct {
+	name string // qualified: "torch.ops.aten.add.Tensor", "torch.relu", "operator.add"
+	kind FuncKind
+	op   string // dispatcher name of an overload: "aten::add.Tensor", "aten::relu"
+}
+
+// A FuncKind is the family that a function belongs to.
+type FuncKind uint8
+
+// The families.
+const (
+	PythonFunc  FuncKind = iota // a function known by its Python name: torch.relu, math.sqrt, a user's
+	Overload                    // torch.ops.<namespace>.<name>.<overload>
+	HigherOrder                 // torch.ops.higher_order.<name>
+	Operator                    // Python's operator module
+)
+
+var funcs sync.Map // qualified name -> *Func
+
+// FuncOf returns the function with a qualified name. "_operator.add", as
+// torch.export writes it, is operator.add.
+func FuncOf(name string) *Func {
+	if rest, ok := strings.CutPrefix(name, "_operator."); ok {
+		name = "operator." + rest
+	}
+	if f, ok := funcs.Load(name); ok {
+		return f.(*Func)
+	}
+	f, _ := funcs.LoadOrStore(name, newFunc(name))
+	return f.(*Func)
+}
+
+// OverloadOf returns the function that calls a dispatcher operator, given as
+// "aten::add.Tensor"; no overload name means the default one.
+func OverloadOf(op string) *Func {
+	ns, rest, _ := strings.Cut(op, "::")
+	name, overload, found := strings.Cut(rest, ".")
+	if !found {
+		overload = "default"
+	}
+	return FuncOf("torch.ops." + ns + "." + name + "." + overload)
+}
+
+func newFunc(name string) *Func {
+	f := &Func{name: name}
+	if rest, ok := strings.CutPrefix(name, "torch.ops.higher_order."); ok && rest != "" {
+		f.kind = HigherOrder
+	} else if rest, ok := strings.CutPrefix(name, "torch.ops."); ok {
+		if p := strings.Split(rest, "."); len(p) == 3 {
+			f.kind, f.op = Overload, p[0]+"::"+p[1]
+			if p[2] != "default" {
+				f.op += "." + p[2]
+			}
+		}
+	} else if strings.HasPrefix(name, "operator.") {
+		f.kind = Operator
+	}
+	return f
+}
+
+// Name returns the qualified name.
+func (f *Func) Name() string { return f.name }
+
+// String returns the qualified name, as fx texts print a target.
+func (f *Func) String() string { return f.name }
+
+// Kind returns the family.
+func (f *Func) Kind() FuncKind { return f.kind }
+
+// Op returns the dispatcher's name of an [Overload], "aten::add.Tensor" or
+// "aten::relu" where the overload is the default one; "" for other kinds.
+func (f *Func) Op() string { return f.op }
+
+// Base returns what Python's __name__ is: "relu" for torch.relu, "add.Tensor"
+// for an overload, "cond" for a higher-order operator.
+func (f *Func) Base() string {
+	if f.kind == Overload {
+		return strings.TrimPrefix(f.name[strings.Index(f.name, "ops.")+4:], strings.SplitN(f.op, "::", 2)[0]+".")
+	}
+	return f.name[strings.LastIndexByte(f.name, '.')+1:]
+}

@@ -1,0 +1,249 @@
+package ir
+
+import "slices"
+
+// A Graph is a list of nodes in execution order. Use [NewGraph]. It may be read
+// by many goroutines; changing it needs exclusive access.
+type Graph struct {
+	root    link // sentinel before the first and after the last node
+	length  int
+	point   point // where new nodes go
+	names   *namespace
+	owner   *GraphModule
+	codegen CodeGen // nil is plain Python
+	version uint64  // grows with each change; keys cached text
+}
+
+// NewGraph returns an empty graph.
+func NewGraph() *Graph {
+	g := &Graph{names: newNamespace()}
+	g.point = point{&g.root, false}
+	g.root.next, g.root.prev = &g.root, &g.root
+	return g
+}
+
+// Owner returns the module whose attributes the graph's targets name, nil for a
+// graph by itself.
+func (g *Graph) Owner() *GraphModule { return g.owner }
+
+// A NodeOption sets something that most nodes do without.
+type NodeOption func(*nodeConfig)
+
+type nodeConfig struct {
+	name   string
+	exact  bool
+	typ    string
+	kwargs []Keyword
+	def    Arg
+}
+
+// Name proposes a name; without it the target gives one.
+func Name(candidate string) NodeOption { return func(c *nodeConfig) { c.name = candidate } }
+
+// ExactName demands this very name, as readers of files do that have their own
+// names; the constructor fails when it is taken in the graph.
+func ExactName(name string) NodeOption {
+	return func(c *nodeConfig) { c.name, c.exact = name, true }
+}
+
+// WithType sets the Python type annotation.
+func WithType(t string) NodeOption { return func(c *nodeConfig) { c.typ = t } }
+
+// Kwargs gives keyword operands.
+func Kwargs(kwargs ...Keyword) NodeOption { return func(c *nodeConfig) { c.kwargs = kwargs } }
+
+// Default gives a placeholder a default value.
+func Default(a Arg) NodeOption {
+	return func(c *nodeConfig) {
+		if a == nil {
+			a = None{}
+		}
+		c.def = a
+	}
+}
+
+// CreateNode appends a node at the insertion point. It fails when the target
+// does not fit the opcode, or when a name demanded by [ExactName] is taken.
+func (g *Graph) CreateNode(op Op, target Target, args []Arg, opts ...NodeOption) (*Node, error) {
+	if err := checkTarget(op, target); err != nil {
+		return nil, err
+	}
+	var c nodeConfig
+	for _, o := range opts {
+		o(&c)
+	}
+	if c.exact && !g.names.reserve(c.name) {
+		return nil, Errorf(ErrValue, "create node: name %q is taken", c.name)
+	}
+	return g.create(op, target, args, c), nil
+}
+
+func (g *Graph) create(op Op, target Target, args []Arg, c nodeConfig) *Node {
+	if !c.exact {
+		c.name = g.names.create(g.candidate(op, target, c.name))
+	}
+	n := &Node{graph: g, op: op, target: target, name: c.name, typ: c.typ}
+	n.setOperands(slices.Clone(args), slices.Clone(c.kwargs))
+	if g.owner != nil {
+		g.owner.created(n)
+	}
+	g.place(n)
+	return n
+}
+
+// candidate is the text that a node's name is made from.
+func (g *Graph) candidate(op Op, target Target, name string) string {
+	if name != "" {
+		return name
+	}
+	if f, ok := target.(*Func); ok {
+		return snakeCase(f.Base())
+	}
+	s := target.String()
+	if len(s) > 4 && s[:2] == "__" && s[len(s)-2:] == "__" {
+		s = s[2 : len(s)-2]
+	}
+	return snakeCase(s)
+}
+
+func (g *Graph) make(op Op, target Target, args []Arg, opts []NodeOption) *Node {
+	var c nodeConfig
+	for _, o := range opts {
+		o(&c)
+	}
+	c.exact = false
+	if c.def != nil {
+		args = []Arg{c.def}
+	}
+	return g.create(op, target, args, c)
+}
+
+// Placeholder appends an argument of the call; name may start with * or **.
+func (g *Graph) Placeholder(name string, opts ...NodeOption) *Node {
+	return g.make(Placeholder, Path(name), nil, opts)
+}
+
+// GetAttr appends a read of the attribute at a dotted path.
+func (g *Graph) GetAttr(path string, opts ...NodeOption) *Node {
+	return g.make(GetAttr, Path(path), nil, opts)
+}
+
+// CallFunction appends a call of f.
+func (g *Graph) CallFunction(f *Func, args []Arg, opts ...NodeOption) *Node {
+	return g.make(CallFunction, f, args, opts)
+}
+
+// CallMethod appends a call of a method; args[0] is the receiver.
+func (g *Graph) CallMethod(name string, args []Arg, opts ...NodeOption) *Node {
+	return g.make(CallMethod, Path(name), args, opts)
+}
+
+// CallModule appends a call of the submodule at a dotted path.
+func (g *Graph) CallModule(path string, args []Arg, opts ...NodeOption) *Node {
+	return g.make(CallModule, Path(path), args, opts)
+}
+
+// Output appends the result of the graph.
+func (g *Graph) Output(result Arg, opts ...NodeOption) *Node {
+	return g.make(Output, Path("output"), []Arg{result}, opts)
+}
+
+// OutputNode returns the last node, which must be an output.
+func (g *Graph) OutputNode() (*Node, error) {
+	n := g.Last()
+	if n == nil || n.op != Output {
+		return nil, Errorf(ErrAssertion, "output node: expected the last node to be an output, got %v", n)
+	}
+	return n, nil
+}
+
+// Find yields the nodes with an opcode and, where target is not nil, a target,
+// in program order.
+func (g *Graph) Find(op Op, target Target) []*Node {
+	var found []*Node
+	for n := range g.Nodes() {
+		if n.op == op && (target == nil || n.target == target) {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// Lookup returns the node with a name, nil where there is none.
+func (g *Graph) Lookup(name string) *Node {
+	for n := range g.Nodes() {
+		if n.name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// InsertBefore makes new nodes appear before n, in the order of their creation;
+// nil means at the very start. The point stays tied to n until restore, which
+// sets the previous one again. It fails when n is not in the graph.
+func (g *Graph) InsertBefore(n *Node) (restore func(), err error) {
+	if n == nil {
+		return g.setPoint(point{&g.root, true}), nil
+	}
+	if n.graph != g {
+		return nil, Errorf(ErrAssertion, "insert before %s: Node to insert before is not in graph.", n.name)
+	}
+	return g.setPoint(point{n.at, false}), nil
+}
+
+// InsertAfter makes each new node appear directly after n, so that they end up
+// in reverse order of their creation, as in torch.fx; nil means at the end. See
+// [Graph.InsertBefore] for restore and errors.
+func (g *Graph) InsertAfter(n *Node) (restore func(), err error) {
+	if n == nil {
+		return g.setPoint(point{&g.root, false}), nil
+	}
+	if n.graph != g {
+		return nil, Errorf(ErrAssertion, "insert after %s: Node to insert after is not in graph.", n.name)
+	}
+	return g.setPoint(point{n.at, true}), nil
+}
+
+// A point is where new nodes go: before a link, or directly after it.
+type point struct {
+	at    *link
+	after bool
+}
+
+func (g *Graph) setPoint(p point) (restore func()) {
+	old := g.point
+	g.point = p
+	return func() { g.point = old }
+}
+
+// place puts n at the insertion point.
+func (g *Graph) place(n *Node) {
+	at := g.point.at.live(g)
+	if g.point.after && at == g.point.at {
+		g.insertAfter(at, n)
+	} else {
+		g.insertAfter(at.prev, n)
+	}
+}
+
+// Erase takes n out of the graph. It fails while n has users, and when n
+// belongs to another graph or was erased before.
+func (g *Graph) Erase(n *Node) error {
+	if n.graph == nil {
+		return Errorf(ErrRuntime, "erase %s: erased already", n.name)
+	}
+	if n.graph != g {
+		return Errorf(ErrRuntime, "erase %s: expected a node of this graph", n.name)
+	}
+	if n.users.live > 0 {
+		return Errorf(ErrRuntime, "erase %s: expected no users, got %d (%s)", n.name, n.users.live, nodeNames(n.users.snapshot()))
+	}
+	if g.owner != nil {
+		g.owner.erased(n)
+	}
+	n.setOperands(nil, nil)
+	g.unlink(n)
+	n.graph = nil
+	return nil
+}

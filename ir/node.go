@@ -1,0 +1,283 @@
+package ir
+
+import (
+	"iter"
+	"slices"
+)
+
+// A Node is one step of a Graph. It is made by the Graph's constructors, belongs
+// to exactly one graph, and dies with [Graph.Erase]. A node is its pointer: names
+// are for people. A nil *Node is no argument; Python's None is [None].
+type Node struct {
+	graph  *Graph
+	at     *link     // place in the list; a move takes a new one, see Graph.Nodes
+	op     Op        // one of the six opcodes
+	target Target    // what is called, read or named; see Op
+	args   []Arg     // positional operands; changed by setters only
+	kwargs []Keyword // keyword operands in call order; changed by setters only
+	users  userSet   // who mentions this one, in order of first mention
+	name   string    // unique in the graph
+	typ    string    // Python type annotation as text, "" for none
+	meta   Meta      // shapes, source lines, ...; carried across copies
+}
+
+// A Keyword is one keyword argument.
+type Keyword struct {
+	Name  string
+	Value Arg
+}
+
+// Kw makes a keyword argument.
+func Kw(name string, value Arg) Keyword { return Keyword{name, value} }
+
+// Graph returns the graph that n belongs to, nil once n is erased.
+func (n *Node) Graph() *Graph { return n.graph }
+
+// Op returns the opcode.
+func (n *Node) Op() Op { return n.op }
+
+// Target returns what n calls, reads or names.
+func (n *Node) Target() Target { return n.target }
+
+// Func returns the target of a call_function, nil for other nodes.
+func (n *Node) Func() *Func { f, _ := n.target.(*Func); return f }
+
+// Name returns the node's name, unique in its graph.
+func (n *Node) Name() string { return n.name }
+
+// String returns the name, as Python's str of a node does.
+func (n *Node) String() string { return n.name }
+
+// Type returns the Python type annotation, "" for none.
+func (n *Node) Type() string { return n.typ }
+
+// SetType sets the Python type annotation.
+func (n *Node) SetType(t string) { n.typ = t; n.changed() }
+
+// Meta returns the facts noted about n, to read and to write.
+func (n *Node) Meta() *Meta { return &n.meta }
+
+// Args returns the positional operands. The slice is the node's own: read it,
+// and change it by [Node.SetArgs] only.
+func (n *Node) Args() []Arg { return n.args }
+
+// Arg returns positional operand i, or [None] where there is none.
+func (n *Node) Arg(i int) Arg {
+	if i < 0 || i >= len(n.args) {
+		return None{}
+	}
+	return n.args[i]
+}
+
+// Kwargs returns the keyword operands in call order. The slice is the node's
+// own: read it, and change it by [Node.SetKwargs] only.
+func (n *Node) Kwargs() []Keyword { return n.kwargs }
+
+// Kwarg returns the keyword operand called name.
+func (n *Node) Kwarg(name string) (Arg, bool) {
+	for _, k := range n.kwargs {
+		if k.Name == name {
+			return k.Value, true
+		}
+	}
+	return nil, false
+}
+
+// Operands calls f with every node that n reads, in argument order, args before
+// kwargs, with repetitions.
+func (n *Node) Operands(f func(*Node)) {
+	leaf := func(a Arg) {
+		if m, ok := a.(*Node); ok {
+			f(m)
+		}
+	}
+	for _, a := range n.args {
+		Walk(a, leaf)
+	}
+	for _, k := range n.kwargs {
+		Walk(k.Value, leaf)
+	}
+}
+
+// Inputs returns the nodes that n reads, in order of first mention, without
+// repetitions. Same as torch.fx Node.all_input_nodes.
+func (n *Node) Inputs() []*Node {
+	var set userSet
+	n.Operands(set.add)
+	return set.snapshot()
+}
+
+// Users yields the nodes that mention n, in order of first mention. The walk is
+// over the users of the moment it starts.
+func (n *Node) Users() iter.Seq[*Node] { return slices.Values(n.users.snapshot()) }
+
+// NumUsers returns how many nodes mention n.
+func (n *Node) NumUsers() int { return n.users.live }
+
+// HasUser reports whether user mentions n.
+func (n *Node) HasUser(user *Node) bool { return n.users.has(user) }
+
+// SetArgs replaces the positional operands; the slice is copied. As in torch.fx,
+// n leaves the users of all its inputs and joins them again at their end, in
+// order of args, then kwargs.
+func (n *Node) SetArgs(args ...Arg) { n.setOperands(slices.Clone(args), n.kwargs) }
+
+// SetKwargs replaces the keyword operands; the slice is copied. Users as in
+// [Node.SetArgs].
+func (n *Node) SetKwargs(kwargs ...Keyword) { n.setOperands(n.args, slices.Clone(kwargs)) }
+
+// SetOperands replaces all operands at once; the slices are copied. Users as in
+// [Node.SetArgs].
+func (n *Node) SetOperands(args []Arg, kwargs []Keyword) {
+	n.setOperands(slices.Clone(args), slices.Clone(kwargs))
+}
+
+// setOperands takes over the slices.
+func (n *Node) setOperands(args []Arg, kwargs []Keyword) {
+	n.Operands(func(m *Node) { m.users.remove(n) })
+	for i, a := range args {
+		if a == nil {
+			args[i] = None{}
+		}
+	}
+	for i, k := range kwargs {
+		if k.Value == nil {
+			kwargs[i].Value = None{}
+		}
+	}
+	n.args, n.kwargs = args, kwargs
+	n.Operands(func(m *Node) { m.users.add(n) })
+	n.changed()
+}
+
+// UpdateArg replaces positional operand i; a negative i counts from the end.
+func (n *Node) UpdateArg(i int, a Arg) error {
+	j := i
+	if j < 0 {
+		j += len(n.args)
+	}
+	if j < 0 || j >= len(n.args) {
+		return Errorf(ErrIndex, "update arg %d of %s: expected an index below %d", i, n.name, len(n.args))
+	}
+	args := slices.Clone(n.args)
+	args[j] = a
+	n.setOperands(args, n.kwargs)
+	return nil
+}
+
+// UpdateKwarg sets or adds the keyword operand called name.
+func (n *Node) UpdateKwarg(name string, a Arg) {
+	kwargs := slices.Clone(n.kwargs)
+	if i := slices.IndexFunc(kwargs, func(k Keyword) bool { return k.Name == name }); i >= 0 {
+		kwargs[i].Value = a
+	} else {
+		kwargs = append(kwargs, Kw(name, a))
+	}
+	n.setOperands(n.args, kwargs)
+}
+
+// SetTarget changes what n calls, reads or names. It fails when the kind of
+// target does not fit the opcode.
+func (n *Node) SetTarget(t Target) error {
+	if err := checkTarget(n.op, t); err != nil {
+		return err
+	}
+	n.target = t
+	n.changed()
+	return nil
+}
+
+// Rename gives n a new name near candidate and returns it. The old name stays
+// used.
+func (n *Node) Rename(candidate string) string {
+	if candidate != n.name {
+		n.name = n.graph.names.create(candidate)
+		n.changed()
+	}
+	return n.name
+}
+
+// Next returns the following node, nil at the end.
+func (n *Node) Next() *Node { return n.at.nextNode() }
+
+// Prev returns the preceding node, nil at the start.
+func (n *Node) Prev() *Node { return n.at.prevNode() }
+
+// Before reports whether n comes before m in the graph they share.
+func (n *Node) Before(m *Node) bool { return n.at.order < m.at.order }
+
+// ReplaceAllUsesWith makes every user of n mention m instead and returns the
+// users that it changed. A user that is m itself stays as it is, unlike in
+// torch.fx, where `b = relu(a); a.replace_all_uses_with(b)` makes b its own input.
+func (n *Node) ReplaceAllUsesWith(m *Node, opts ...ReplaceOption) []*Node {
+	var c replaceConfig
+	for _, o := range opts {
+		o(&c)
+	}
+	var changed []*Node
+	for _, u := range n.users.snapshot() {
+		if u == m || c.only != nil && !c.only(u) {
+			continue
+		}
+		u.ReplaceInputWith(n, m)
+		changed = append(changed, u)
+	}
+	if c.meta {
+		m.meta.CopyFrom(&n.meta)
+	}
+	return changed
+}
+
+// A ReplaceOption changes what [Node.ReplaceAllUsesWith] does.
+type ReplaceOption func(*replaceConfig)
+
+type replaceConfig struct {
+	only func(*Node) bool
+	meta bool
+}
+
+// OnlyUsers limits the replacement to the users that f accepts.
+func OnlyUsers(f func(user *Node) bool) ReplaceOption {
+	return func(c *replaceConfig) { c.only = f }
+}
+
+// PropagateMeta copies the replaced node's meta to the replacement.
+func PropagateMeta() ReplaceOption { return func(c *replaceConfig) { c.meta = true } }
+
+// ReplaceInputWith makes n mention new wherever it mentions old.
+func (n *Node) ReplaceInputWith(old, new *Node) {
+	swap := func(m *Node) Arg {
+		if m == old {
+			return new
+		}
+		return m
+	}
+	args, kwargs := slices.Clone(n.args), slices.Clone(n.kwargs)
+	for i := range args {
+		args[i] = MapNodes(args[i], swap)
+	}
+	for i := range kwargs {
+		kwargs[i].Value = MapNodes(kwargs[i].Value, swap)
+	}
+	n.setOperands(args, kwargs)
+}
+
+// changed tells the graph that its text is no longer what it was.
+func (n *Node) changed() {
+	if n.graph != nil {
+		n.graph.version++
+	}
+}
+
+func checkTarget(op Op, t Target) error {
+	f, isFunc := t.(*Func)
+	switch {
+	case op > Output:
+		return Errorf(ErrAssertion, "op '%s' is not in _legal_ops", op)
+	case op == CallFunction && (!isFunc || f == nil):
+		return Errorf(ErrValue, "call_function: expected a *ir.Func as target, got %T", t)
+	case op != CallFunction && (isFunc || t == nil):
+		return Errorf(ErrValue, "%s: expected an ir.Path as target, got %T", op, t)
+	}
+	return nil
+}
