@@ -1,0 +1,19 @@
+// Command torchfx sets up libtorch and works with saved PyTorch programs: it
+// checks them, shows their graphs, runs them and compares what they compute
+// with what PyTorch recorded.
+//
+//	torchfx setup                 find or download libtorch, compile the bridge
+//	torchfx doctor                say what was found, and what to do about it
+//	torchfx help [COMMAND]        flags and examples of every command
+//
+// Exit codes: 0 when the command did what it was asked, 1 when it could not or
+// when the answer is no (a model refused, a case that differs, a broken
+// installation), 2 when the command line was not understood.
+//
+// Results go to standard output, everything else to standard error. A file name
+// of "-" is standard input or output.
+//
+// Each subcommand is one file holding func newXCommand() *cobra.Command, listed
+// in [commands]. Its RunE returns an error and never exits or prints it: main
+// prints it once and picks the exit code.
+package main
