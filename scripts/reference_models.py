@@ -1,0 +1,84 @@
+"""The networks of the live reference test: random weights, a fixed seed, exported in eval mode.
+
+Each function returns (model, sets, dynamic_shapes, extra): sets is a list of (args, kwargs), the first
+of which is the example that the program is exported with.
+"""
+import torch
+from torch.export import Dim
+
+
+def resnet18():
+    import torchvision
+
+    model = torchvision.models.resnet18(weights=None)
+    for m in model.modules():  # a fresh batch norm is the identity, which would hide faults
+        if isinstance(m, torch.nn.BatchNorm2d):
+            torch.nn.init.normal_(m.running_mean, std=0.1)
+            torch.nn.init.uniform_(m.running_var, 0.5, 1.5)
+    sets = [((torch.randn(n, 3, 224, 224),), {}) for n in (2, 1)]
+    return model, sets, {"x": {0: Dim("batch", min=1, max=64)}}
+
+
+def vit_b_16():
+    import torchvision
+
+    model = torchvision.models.vit_b_16(weights=None)
+    torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # zero otherwise: all outputs would be
+    return model, [((torch.randn(2, 3, 224, 224),), {})], None
+
+
+class Logits(torch.nn.Module):
+    """A transformers model that returns one plain tensor."""
+
+    def __init__(self, model, field):
+        super().__init__()
+        self.model = model
+        self.field = field
+
+    def forward(self, input_ids, attention_mask):
+        return getattr(self.model(input_ids=input_ids, attention_mask=attention_mask), self.field)
+
+
+def tokens(vocabulary, shapes):
+    """Token ids with masks whose last row is padded, as real batches are."""
+    sets = []
+    for rows, length in shapes:
+        mask = torch.ones(rows, length, dtype=torch.long)
+        mask[-1, length * 3 // 4:] = 0
+        sets.append(((torch.randint(0, vocabulary, (rows, length)), mask), {}))
+    return sets
+
+
+def sequence_shapes():
+    batch, length = Dim("batch", min=1, max=16), Dim("length", min=2, max=256)
+    return {"input_ids": {0: batch, 1: length}, "attention_mask": {0: batch, 1: length}}
+
+
+def bert():
+    import transformers
+
+    config = transformers.BertConfig()  # bert-base: 12 layers, 768 wide, 110 million weights
+    model = transformers.BertModel(config)
+    return Logits(model, "last_hidden_state"), tokens(config.vocab_size, [(2, 48), (3, 17)]), sequence_shapes()
+
+
+def llama():
+    import transformers
+
+    config = transformers.LlamaConfig(vocab_size=1000, hidden_size=256, intermediate_size=688, num_hidden_layers=4,
+                                      num_attention_heads=8, num_key_value_heads=4, max_position_embeddings=256, use_cache=False)
+    model = transformers.LlamaForCausalLM(config)
+    return Logits(model, "logits"), tokens(config.vocab_size, [(2, 24), (1, 9)]), sequence_shapes()
+
+
+MODELS = {f.__name__: f for f in (resnet18, vit_b_16, bert, llama)}
+
+
+def export(name, path):
+    """Export one network to path; returns its input sets."""
+    torch.manual_seed(0)
+    model, sets, dynamic = MODELS[name]()
+    args, kwargs = sets[0]
+    ep = torch.export.export(model.eval(), args, kwargs, dynamic_shapes=dynamic)
+    torch.export.save(ep, path)
+    return sets

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Compare with PyTorch live: record what it computes on this machine, then repeat it from Go, bit by bit.
+#
+#     scripts/reference_test.sh [REGEXP]      only the cases whose name matches
+#
+# Needs the Python environment that `make reference` makes and the libtorch that `torchfx setup` makes.
+# Takes about 1 GB in third_party/reference-cases, which is made anew each time.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+python=third_party/reference/bin/python
+fixtures=${TORCHFX_FIXTURES:-../shared/fixtures}
+cases=third_party/reference-cases
+only=${1:-}
+
+if [[ ! -x $python ]]; then
+  echo "reference test: no $python: run 'make reference' first" >&2
+  exit 2
+fi
+if [[ ! -d $fixtures/pt2 ]]; then
+  echo "reference test: no recorded programs in $fixtures: set TORCHFX_FIXTURES to the folder that holds pt2/" >&2
+  exit 2
+fi
+
+export TORCHFX_HOME=${TORCHFX_HOME:-$PWD/third_party}
+go build -o bin/torchfx ./cmd/torchfx
+bin/torchfx setup
+rm -rf "$cases"
+"$python" scripts/reference_cases.py --fixtures "$fixtures" --out "$cases" --only "$only"
+bin/torchfx parity --run "$only" "$cases"
