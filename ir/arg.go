@@ -1,7 +1,9 @@
 package ir
 
 import (
+	"fmt"
 	"iter"
+	"math"
 	"slices"
 )
 
@@ -10,8 +12,8 @@ import (
 // of [Node] keep the users of nodes right. The implementations are
 //
 //	*Node                                  the value that a node yields
-//	None Bool Int Float Complex Str        literals
-//	Ellipsis Range                         literals that stand in subscripts
+//	None Bool Int BigInt Float Complex Str literals
+//	Ellipsis Range Enum                    more of Python's literals
 //	DType Device Layout MemoryFormat       PyTorch's literals
 //	*Func                                  a function passed as a value
 //	List Tuple Dict Slice NamedTuple       containers
@@ -22,7 +24,8 @@ type Arg interface{ arg() }
 type (
 	None     struct{}   // Python's None
 	Bool     bool       // Python's bool
-	Int      int64      // Python's int
+	Int      int64      // Python's int, as far as 64 bits go
+	BigInt   string     // Python's int beyond that, in decimal digits
 	Float    float64    // Python's float
 	Complex  complex128 // Python's complex
 	Str      string     // Python's str
@@ -30,13 +33,33 @@ type (
 	Range    struct {   // Python's range object
 		Start, Stop, Step int64
 	}
-	Opaque struct{ Value any } // a value with no meaning in the IR, compared by ==
+	// Opaque is a value with no meaning in the IR, compared by ==. It prints what
+	// its Repr method returns, if it has one, as its Python repr.
+	Opaque struct{ Value any }
 )
+
+// An Enum is a member of a Python enum class.
+type Enum struct {
+	Class  *Func  // the class
+	Member string // its name, "RED"
+	Value  Arg    // its value, a literal
+	IsInt  bool   // the class is an IntEnum, whose str is the number
+}
+
+// String returns Python's repr of the range.
+func (r Range) String() string {
+	if r.Step == 1 {
+		return fmt.Sprintf("range(%d, %d)", r.Start, r.Stop)
+	}
+	return fmt.Sprintf("range(%d, %d, %d)", r.Start, r.Stop, r.Step)
+}
 
 func (*Node) arg()        {}
 func (None) arg()         {}
 func (Bool) arg()         {}
 func (Int) arg()          {}
+func (BigInt) arg()       {}
+func (Enum) arg()         {}
 func (Float) arg()        {}
 func (Complex) arg()      {}
 func (Str) arg()          {}
@@ -69,14 +92,29 @@ func (s seq) All() iter.Seq2[int, Arg] { return slices.All(s.items) }
 // A List is Python's list; use [ListOf].
 type List struct{ seq }
 
-// ListOf returns the list of items, which are copied.
-func ListOf(items ...Arg) List { return List{seq{slices.Clone(items)}} }
+// ListOf returns the list of items, which are copied; nil stands for [None].
+func ListOf(items ...Arg) List { return List{seqOf(items)} }
+
+func seqOf(items []Arg) seq {
+	items = slices.Clone(items)
+	noNil(items)
+	return seq{items}
+}
+
+// noNil puts None where an argument was left out.
+func noNil(items []Arg) {
+	for i, a := range items {
+		if a == nil {
+			items[i] = None{}
+		}
+	}
+}
 
 // A Tuple is Python's tuple; use [TupleOf].
 type Tuple struct{ seq }
 
-// TupleOf returns the tuple of items, which are copied.
-func TupleOf(items ...Arg) Tuple { return Tuple{seq{slices.Clone(items)}} }
+// TupleOf returns the tuple of items, which are copied; nil stands for [None].
+func TupleOf(items ...Arg) Tuple { return Tuple{seqOf(items)} }
 
 // IntList returns a list of integers, as sizes and strides are written.
 func IntList[T ~int | ~int64](values ...T) List {
@@ -87,7 +125,7 @@ func IntList[T ~int | ~int64](values ...T) List {
 	return List{seq{items}}
 }
 
-// A Slice is Python's slice(start, stop, step); an absent part is [None].
+// A Slice is Python's slice(start, stop, step); an absent part is [None] or nil.
 type Slice struct{ Start, Stop, Step Arg }
 
 // A Pair is one entry of a Dict.
@@ -143,7 +181,7 @@ type NamedTuple struct {
 
 // NamedTupleOf returns an instance of class with its fields and items.
 func NamedTupleOf(class *Func, fields []string, items ...Arg) NamedTuple {
-	return NamedTuple{class, slices.Clone(fields), seq{slices.Clone(items)}}
+	return NamedTuple{class, slices.Clone(fields), seqOf(items)}
 }
 
 // MapArg rebuilds a with f applied to every leaf: every value that is no
@@ -167,11 +205,21 @@ func MapArg(a Arg, f func(Arg) Arg) Arg {
 		}
 		return a
 	case Dict:
-		pairs := slices.Clone(a.pairs)
-		for i := range pairs {
-			pairs[i].Value = MapArg(pairs[i].Value, f)
+		var pairs []Pair
+		for i, p := range a.pairs {
+			m := MapArg(p.Value, f)
+			if pairs == nil && identical(m, p.Value) {
+				continue
+			}
+			if pairs == nil {
+				pairs = slices.Clone(a.pairs)
+			}
+			pairs[i].Value = m
 		}
-		return Dict{pairs}
+		if pairs != nil {
+			return Dict{pairs}
+		}
+		return a
 	case Slice:
 		return Slice{MapArg(a.Start, f), MapArg(a.Stop, f), MapArg(a.Step, f)}
 	case nil:
@@ -195,8 +243,8 @@ func mapItems(items []Arg, f func(Arg) Arg) (mapped []Arg, changed bool) {
 	return mapped, mapped != nil
 }
 
-// identical reports whether two args are the same without looking into
-// containers, which may not be comparable with ==.
+// identical reports whether two args are the same value, containers by their
+// storage alone, so that it costs nothing.
 func identical(a, b Arg) bool {
 	switch a := a.(type) {
 	case List:
@@ -208,14 +256,18 @@ func identical(a, b Arg) bool {
 	case NamedTuple:
 		b, ok := b.(NamedTuple)
 		return ok && a.Type == b.Type && sameItems(a.items, b.items)
-	case Dict, Slice, Opaque:
-		return false
+	case Dict:
+		b, ok := b.(Dict)
+		return ok && sameItems(a.pairs, b.pairs)
+	case Slice:
+		b, ok := b.(Slice)
+		return ok && identical(a.Start, b.Start) && identical(a.Stop, b.Stop) && identical(a.Step, b.Step)
 	default:
-		return a == b
+		return EqualArgs(a, b)
 	}
 }
 
-func sameItems(a, b []Arg) bool {
+func sameItems[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
@@ -253,16 +305,20 @@ func Walk(a Arg, f func(Arg)) {
 		Walk(a.Start, f)
 		Walk(a.Stop, f)
 		Walk(a.Step, f)
+	case nil:
+		f(None{})
 	default:
 		f(a)
 	}
 }
 
 // EqualArgs reports whether a and b have the same type and value; containers
-// are compared item by item, nodes by identity. Float NaNs with equal bits are
-// equal here, since this is equality of programs, not of numbers.
+// are compared item by item, nodes by identity. This is equality of programs,
+// not of numbers: NaN equals NaN, 0.0 and -0.0 differ, and so do 1, 1.0 and True.
 func EqualArgs(a, b Arg) bool {
 	switch a := a.(type) {
+	case nil, None:
+		return b == nil || b == Arg(None{})
 	case List:
 		b, ok := b.(List)
 		return ok && slices.EqualFunc(a.items, b.items, EqualArgs)
@@ -282,13 +338,23 @@ func EqualArgs(a, b Arg) bool {
 		return ok && EqualArgs(a.Start, b.Start) && EqualArgs(a.Stop, b.Stop) && EqualArgs(a.Step, b.Step)
 	case Float:
 		b, ok := b.(Float)
-		return ok && (a == b || a != a && b != b)
+		return ok && sameFloat(float64(a), float64(b))
+	case Complex:
+		b, ok := b.(Complex)
+		return ok && sameFloat(real(a), real(b)) && sameFloat(imag(a), imag(b))
+	case Enum:
+		b, ok := b.(Enum)
+		return ok && a.Class == b.Class && a.Member == b.Member
 	case Opaque:
 		b, ok := b.(Opaque)
 		return ok && sameOpaque(a.Value, b.Value)
 	default:
 		return a == b
 	}
+}
+
+func sameFloat(a, b float64) bool {
+	return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b
 }
 
 // sameOpaque compares with == and takes incomparable values as different.

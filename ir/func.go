@@ -40,15 +40,19 @@ const (
 	Overload                    // torch.ops.<namespace>.<name>.<overload>
 	HigherOrder                 // torch.ops.higher_order.<name>
 	Operator                    // Python's operator module
+	Packet                      // torch.ops.<namespace>.<name>, all overloads of an operator
 )
 
 var funcs sync.Map // qualified name -> *Func
 
-// FuncOf returns the function with a qualified name. "_operator.add", as
-// torch.export writes it, is operator.add.
+// FuncOf returns the function with a qualified name. A name without a module is
+// one of Python's builtins: "getattr" is builtins.getattr. "_operator.add", as
+// torch.export and Python itself write it, is operator.add.
 func FuncOf(name string) *Func {
 	if rest, ok := strings.CutPrefix(name, "_operator."); ok {
 		name = "operator." + rest
+	} else if !strings.Contains(name, ".") {
+		name = "builtins." + name
 	}
 	if f, ok := funcs.Load(name); ok {
 		return f.(*Func)
@@ -73,7 +77,10 @@ func newFunc(name string) *Func {
 	if rest, ok := strings.CutPrefix(name, "torch.ops.higher_order."); ok && rest != "" {
 		f.kind = HigherOrder
 	} else if rest, ok := strings.CutPrefix(name, "torch.ops."); ok {
-		if p := strings.Split(rest, "."); len(p) == 3 {
+		switch p := strings.Split(rest, "."); len(p) {
+		case 2:
+			f.kind = Packet
+		case 3:
 			f.kind, f.op = Overload, p[0]+"::"+p[1]
 			if p[2] != "default" {
 				f.op += "." + p[2]
@@ -102,7 +109,42 @@ func (f *Func) Op() string { return f.op }
 // for an overload, "cond" for a higher-order operator.
 func (f *Func) Base() string {
 	if f.kind == Overload {
-		return strings.TrimPrefix(f.name[strings.Index(f.name, "ops.")+4:], strings.SplitN(f.op, "::", 2)[0]+".")
+		// torch.ops.<namespace>.<name>.<overload>
+		rest := f.name[len("torch.ops."):]
+		return rest[strings.IndexByte(rest, '.')+1:]
 	}
 	return f.name[strings.LastIndexByte(f.name, '.')+1:]
+}
+
+// pythonName is the qualified name as Python has it, from which generated code
+// names a global: "getattr", "_operator.abs", "program.helper".
+func (f *Func) pythonName() string {
+	if rest, ok := strings.CutPrefix(f.name, "builtins."); ok {
+		return rest
+	}
+	if f.kind == Operator {
+		return "_" + f.name
+	}
+	return f.name
+}
+
+// fromTorch reports whether generated code writes an object by its qualified
+// name, because the module torch leads to it
+// (torch.fx.graph._is_from_torch).
+func fromTorch(qualified string) bool {
+	rest, ok := strings.CutPrefix(qualified, "torch.")
+	if !ok || qualified == "torch.device" {
+		return false
+	}
+	if method, ok := strings.CutPrefix(rest, "Tensor."); ok {
+		// a method bound to C++ has no module
+		return pythonTensorMethod(method)
+	}
+	parts := strings.Split(rest, ".")
+	for i, p := range parts {
+		if (p == "_dynamo" || p == "_inductor") && i < len(parts)-2 {
+			return false
+		}
+	}
+	return true
 }

@@ -10,14 +10,13 @@ type Graph struct {
 	point   point // where new nodes go
 	names   *namespace
 	owner   *GraphModule
-	codegen CodeGen // nil is plain Python
-	version uint64  // grows with each change; keys cached text
+	codegen CodeGen  // nil is plain Python
+	body    BodyFunc // nil where code stays as it is
 }
 
 // NewGraph returns an empty graph.
 func NewGraph() *Graph {
 	g := &Graph{names: newNamespace()}
-	g.point = point{&g.root, false}
 	g.root.next, g.root.prev = &g.root, &g.root
 	return g
 }
@@ -83,6 +82,7 @@ func (g *Graph) create(op Op, target Target, args []Arg, c nodeConfig) *Node {
 		c.name = g.names.create(g.candidate(op, target, c.name))
 	}
 	n := &Node{graph: g, op: op, target: target, name: c.name, typ: c.typ}
+	g.names.used[c.name] = n
 	n.setOperands(slices.Clone(args), slices.Clone(c.kwargs))
 	if g.owner != nil {
 		g.owner.created(n)
@@ -157,8 +157,8 @@ func (g *Graph) OutputNode() (*Node, error) {
 	return n, nil
 }
 
-// Find yields the nodes with an opcode and, where target is not nil, a target,
-// in program order.
+// Find returns the nodes with an opcode and, where target is not nil, a target,
+// in program order. It looks at every node.
 func (g *Graph) Find(op Op, target Target) []*Node {
 	var found []*Node
 	for n := range g.Nodes() {
@@ -170,44 +170,41 @@ func (g *Graph) Find(op Op, target Target) []*Node {
 }
 
 // Lookup returns the node with a name, nil where there is none.
-func (g *Graph) Lookup(name string) *Node {
-	for n := range g.Nodes() {
-		if n.name == name {
-			return n
-		}
-	}
-	return nil
-}
+func (g *Graph) Lookup(name string) *Node { return g.names.used[name] }
 
-// InsertBefore makes new nodes appear before n, in the order of their creation;
-// nil means at the very start. The point stays tied to n until restore, which
-// sets the previous one again. It fails when n is not in the graph.
+// InsertBefore makes new nodes appear before n, in the order of their creation.
+// The point stays tied to n, also when n is moved, until restore sets the
+// previous point again. nil means the very start of the graph, where, as in
+// torch.fx, a newer node comes before an older one. It fails when n is not in
+// the graph.
 func (g *Graph) InsertBefore(n *Node) (restore func(), err error) {
 	if n == nil {
-		return g.setPoint(point{&g.root, true}), nil
+		return g.setPoint(point{nil, true}), nil
 	}
 	if n.graph != g {
 		return nil, Errorf(ErrAssertion, "insert before %s: Node to insert before is not in graph.", n.name)
 	}
-	return g.setPoint(point{n.at, false}), nil
+	return g.setPoint(point{n, false}), nil
 }
 
 // InsertAfter makes each new node appear directly after n, so that they end up
-// in reverse order of their creation, as in torch.fx; nil means at the end. See
-// [Graph.InsertBefore] for restore and errors.
+// in reverse order of their creation, as in torch.fx; nil means at the end, in
+// order of their creation. See [Graph.InsertBefore] for restore and errors.
 func (g *Graph) InsertAfter(n *Node) (restore func(), err error) {
 	if n == nil {
-		return g.setPoint(point{&g.root, false}), nil
+		return g.setPoint(point{}), nil
 	}
 	if n.graph != g {
 		return nil, Errorf(ErrAssertion, "insert after %s: Node to insert after is not in graph.", n.name)
 	}
-	return g.setPoint(point{n.at, true}), nil
+	return g.setPoint(point{n, true}), nil
 }
 
-// A point is where new nodes go: before a link, or directly after it.
+// A point is where new nodes go: before a node or directly after it. nil is the
+// sentinel, before which the graph ends and after which it starts; the zero
+// value is the end.
 type point struct {
-	at    *link
+	node  *Node
 	after bool
 }
 
@@ -217,13 +214,17 @@ func (g *Graph) setPoint(p point) (restore func()) {
 	return func() { g.point = old }
 }
 
-// place puts n at the insertion point.
+// place puts n at the insertion point. Where the point's node was erased, its
+// place counts.
 func (g *Graph) place(n *Node) {
-	at := g.point.at.live(g)
-	if g.point.after && at == g.point.at {
+	at := &g.root
+	if g.point.node != nil {
+		at = g.point.node.at
+	}
+	if g.point.after && (at == &g.root || at.node != nil) {
 		g.insertAfter(at, n)
 	} else {
-		g.insertAfter(at.prev, n)
+		g.insertAfter(at.live(g).prev, n)
 	}
 }
 
@@ -244,6 +245,7 @@ func (g *Graph) Erase(n *Node) error {
 	}
 	n.setOperands(nil, nil)
 	g.unlink(n)
+	g.names.used[n.name] = nil
 	n.graph = nil
 	return nil
 }

@@ -1,5 +1,7 @@
 package ir
 
+import "strings"
+
 // A Layout says how a tensor's elements are stored. The zero value is strided.
 type Layout uint8
 
@@ -55,6 +57,16 @@ func LayoutFromExport(n int) (Layout, error) {
 	return 0, Errorf(ErrUnsupported, "layout: export schema number %d is unknown", n)
 }
 
+// ParseLayout reads Python's spelling, with or without "torch.".
+func ParseLayout(s string) (Layout, error) {
+	for l := range numLayouts {
+		if layouts[l].python == strings.TrimPrefix(s, "torch.") {
+			return l, nil
+		}
+	}
+	return 0, Errorf(ErrUnsupported, "layout: %q is unknown", s)
+}
+
 // A MemoryFormat is an order of dimensions in memory.
 type MemoryFormat uint8
 
@@ -104,4 +116,14 @@ func MemoryFormatFromExport(n int) (MemoryFormat, error) {
 		}
 	}
 	return 0, Errorf(ErrUnsupported, "memory format: export schema number %d is unknown", n)
+}
+
+// ParseMemoryFormat reads Python's spelling, with or without "torch.".
+func ParseMemoryFormat(s string) (MemoryFormat, error) {
+	for m := range numMemoryFormats {
+		if memoryFormats[m].python == strings.TrimPrefix(s, "torch.") {
+			return m, nil
+		}
+	}
+	return 0, Errorf(ErrUnsupported, "memory format: %q is unknown", s)
 }

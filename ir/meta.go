@@ -15,14 +15,21 @@ type Meta struct {
 
 // The keys that this project reads or writes, with the type of the value.
 const (
-	MetaVal           = "val"             // TensorMeta, SymScalar, or []any of these for several results
-	MetaTensorMeta    = "tensor_meta"     // TensorMeta, as shape propagation notes it
-	MetaStackTrace    = "stack_trace"     // string, Python's or Go's frames
-	MetaNNModuleStack = "nn_module_stack" // []ModuleCall, outermost first
-	MetaSourceFnStack = "source_fn_stack" // string, as the file has it
-	MetaTorchFn       = "torch_fn"        // string, as the file has it
-	MetaFromNode      = "from_node"       // string, as the file has it
-	MetaCustom        = "custom"          // string or map[string]any
+	MetaVal              = "val"               // TensorMeta, SymScalar, or []any of these for several results
+	MetaTensorMeta       = "tensor_meta"       // TensorMeta, as shape propagation notes it
+	MetaExampleValue     = "example_value"     // as MetaVal, from torch.compile
+	MetaStackTrace       = "stack_trace"       // string, Python's or Go's frames
+	MetaNNModuleStack    = "nn_module_stack"   // []ModuleCall, outermost first
+	MetaSourceFnStack    = "source_fn_stack"   // string, as the file has it
+	MetaTorchFn          = "torch_fn"          // string, as the file has it
+	MetaFromNode         = "from_node"         // string, as the file has it
+	MetaCustom           = "custom"            // Dict, or string as the file has it
+	MetaIsWrapped        = "is_wrapped"        // bool: the call of a wrapped function
+	MetaDesc             = "desc"              // string of a placeholder, []string of an output: comments of expanded code
+	MetaBoxedArgs        = "boxed_arg_indices" // []int: positional arguments that code passes through a local
+	MetaAutogradBackward = "autograd_backward" // bool: computed by the backward pass
+	MetaRecompute        = "recompute"         // string: name of the checkpoint policy
+	MetaACGraphID        = "ac_graph_id"       // int: number of the checkpointed region
 )
 
 // A ModuleCall is one level of a node's nn_module_stack.

@@ -1,27 +1,409 @@
 package ir
 
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+)
+
 // A GraphModule is a graph and the attributes that its targets name. Attributes
 // are opaque here: tensors, modules, blobs of a file, or graph modules. Running
-// one is the interpreter's, saving it the export package's.
+// one is the interpreter's, saving it the export package's. Its code is made
+// when it is asked for, so nothing needs recompiling after an edit.
+//
+// A GraphModule may be read by many goroutines; changing it, or its graph, needs
+// exclusive access.
 type GraphModule struct {
-	graph *Graph
-	attrs *attrs
-	class string
-	meta  Meta
+	graph  *Graph
+	paths  []string       // of the attributes, in the order in which they were set
+	values map[string]any // path -> attribute
+	class  string
+	meta   Meta
+	hooks  hooks
 }
 
-func (m *GraphModule) created(*Node) {}
-func (m *GraphModule) erased(*Node)  {}
+// A ModuleOption changes what [NewGraphModule] makes.
+type ModuleOption func(*GraphModule)
 
-type attrs struct{}
+// ClassName names the class that texts show. Default: GraphModule.
+func ClassName(name string) ModuleOption { return func(m *GraphModule) { m.class = name } }
 
-func nodeNames(ns []*Node) string {
-	s := ""
-	for i, n := range ns {
-		if i > 0 {
-			s += ", "
-		}
-		s += n.name
+// NewGraphModule returns a module of g with the attributes under their full
+// dotted paths. First come those that nodes name, shallow paths before deep ones
+// and otherwise in graph order, as torch.fx has them, then the rest by name. An
+// attribute that is itself a [*GraphModule], or has a method
+// Attr(path string) (any, bool), answers for the paths below its own.
+//
+// It fails, naming all of them, when nodes name attributes that are not there.
+// The graph belongs to the module from then on.
+func NewGraphModule(attrs map[string]any, g *Graph, opts ...ModuleOption) (*GraphModule, error) {
+	m := &GraphModule{values: map[string]any{}, class: "GraphModule"}
+	for _, o := range opts {
+		o(m)
 	}
-	return s
+	if g == nil {
+		return nil, Errorf(ErrAssertion, "graph module: Expected a Graph instance, but got nil")
+	}
+	all := &GraphModule{values: attrs}
+	var named []string
+	var faults []error
+	for n := range g.Nodes() {
+		if n.op != GetAttr && n.op != CallModule {
+			continue
+		}
+		path := n.target.String()
+		if _, ok := attrs[path]; ok {
+			named = append(named, path)
+		} else if _, ok := all.Attr(path); !ok {
+			faults = append(faults, Errorf(ErrRuntime,
+				"Node %s referenced target %s but that target was not provided in ``root``!", n.name, path))
+		}
+	}
+	if faults != nil {
+		return nil, errors.Join(faults...)
+	}
+	slices.SortStableFunc(named, func(a, b string) int { return strings.Count(a, ".") - strings.Count(b, ".") })
+	for _, path := range named {
+		m.SetAttr(path, attrs[path])
+	}
+	var rest []string
+	for path := range attrs {
+		if _, ok := m.values[path]; !ok {
+			rest = append(rest, path)
+		}
+	}
+	slices.Sort(rest)
+	for _, path := range rest {
+		m.SetAttr(path, attrs[path])
+	}
+	return m, m.SetGraph(g)
+}
+
+// Graph returns the module's graph.
+func (m *GraphModule) Graph() *Graph { return m.graph }
+
+// SetGraph makes g the module's graph and the module g's owner. A graph that
+// several modules were given is owned by the last one.
+func (m *GraphModule) SetGraph(g *Graph) error {
+	if g == nil {
+		return Errorf(ErrAssertion, "graph module: Expected a Graph instance, but got nil")
+	}
+	m.graph, g.owner = g, m
+	return nil
+}
+
+// ClassName returns the name of the class that texts show.
+func (m *GraphModule) ClassName() string { return m.class }
+
+// Meta returns the facts noted about m, to read and to write.
+func (m *GraphModule) Meta() *Meta { return &m.meta }
+
+// attrHolder is an attribute that has attributes of its own.
+type attrHolder interface {
+	Attr(path string) (any, bool)
+}
+
+// Attr returns the attribute at a dotted path, looking into attributes that
+// hold others.
+func (m *GraphModule) Attr(path string) (any, bool) {
+	if v, ok := m.values[path]; ok {
+		return v, true
+	}
+	for i := len(path) - 1; i > 0; i-- {
+		if path[i] != '.' {
+			continue
+		}
+		if v, ok := m.values[path[:i]]; ok {
+			if holder, ok := v.(attrHolder); ok {
+				return holder.Attr(path[i+1:])
+			}
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// SetAttr sets the attribute at a dotted path; a new one comes last.
+func (m *GraphModule) SetAttr(path string, v any) {
+	if _, ok := m.values[path]; !ok {
+		m.paths = append(m.paths, path)
+	}
+	m.values[path] = v
+}
+
+// DeleteAttr removes the attribute at exactly this path.
+func (m *GraphModule) DeleteAttr(path string) {
+	if _, ok := m.values[path]; ok {
+		delete(m.values, path)
+		m.paths = slices.DeleteFunc(m.paths, func(p string) bool { return p == path })
+	}
+}
+
+// Attrs yields paths and attributes in the order in which they were set.
+func (m *GraphModule) Attrs() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for _, p := range m.paths {
+			if !yield(p, m.values[p]) {
+				return
+			}
+		}
+	}
+}
+
+// isModule tells an attribute that stands for a module from a tensor or a plain
+// value, as far as that shows.
+func isModule(v any) bool {
+	switch v.(type) {
+	case nil, TensorLike, Arg:
+		return false
+	case *GraphModule:
+		return true
+	}
+	switch reflect.TypeOf(v).Kind() {
+	case reflect.Pointer, reflect.Struct, reflect.Func:
+		return true
+	}
+	return false
+}
+
+// isContainer reports whether path names nothing itself but attributes lie
+// below it; in Python there is an empty module there.
+func (m *GraphModule) isContainer(path string) bool {
+	for _, p := range m.paths {
+		if len(p) > len(path) && p[len(path)] == '.' && p[:len(path)] == path {
+			return true
+		}
+	}
+	return false
+}
+
+// AddSubmodule sets a module at a dotted path. It reports false, and does
+// nothing, when a part of the path is there and is no module.
+func (m *GraphModule) AddSubmodule(path string, sub any) bool {
+	for i := range len(path) {
+		if path[i] != '.' {
+			continue
+		}
+		if v, ok := m.values[path[:i]]; ok {
+			if !isModule(v) {
+				return false
+			}
+			if inner, ok := v.(*GraphModule); ok {
+				return inner.AddSubmodule(path[i+1:], sub)
+			}
+		}
+	}
+	if v, ok := m.values[path]; ok && !isModule(v) {
+		return false
+	}
+	m.deleteBelow(path)
+	m.SetAttr(path, sub)
+	return true
+}
+
+// DeleteSubmodule removes the module at a dotted path with all below it. It
+// reports false when there is none.
+func (m *GraphModule) DeleteSubmodule(path string) bool {
+	if v, ok := m.values[path]; ok && isModule(v) || !ok && m.isContainer(path) {
+		m.DeleteAttr(path)
+		m.deleteBelow(path)
+		return true
+	}
+	for i := range len(path) {
+		if inner, ok := m.values[path[:i]].(*GraphModule); ok && path[i] == '.' {
+			return inner.DeleteSubmodule(path[i+1:])
+		}
+	}
+	return false
+}
+
+func (m *GraphModule) deleteBelow(path string) {
+	m.paths = slices.DeleteFunc(m.paths, func(p string) bool {
+		below := strings.HasPrefix(p, path+".")
+		if below {
+			delete(m.values, p)
+		}
+		return below
+	})
+}
+
+// DeleteUnusedSubmodules removes the modules that no node needs: those that are
+// not called or below a called one, and of which nothing is read. Tensors of the
+// module itself stay.
+func (m *GraphModule) DeleteUnusedSubmodules() {
+	used, called := map[string]bool{}, map[string]bool{}
+	for n := range m.graph.Nodes() {
+		if n.op != GetAttr && n.op != CallModule {
+			continue
+		}
+		path := n.target.String()
+		for i := range len(path) {
+			if path[i] == '.' {
+				used[path[:i]] = true
+			}
+		}
+		used[path] = true
+		if n.op == CallModule {
+			called[path] = true
+		}
+	}
+	for _, p := range slices.Clone(m.paths) {
+		for i := range len(p) + 1 {
+			if i < len(p) && p[i] != '.' {
+				continue
+			}
+			prefix := p[:i]
+			if called[prefix] {
+				break // everything below is used
+			}
+			if !used[prefix] && (i < len(p) || isModule(m.values[p])) {
+				m.DeleteSubmodule(prefix)
+				break
+			}
+		}
+	}
+}
+
+// Code returns the Python source of the graph, as GraphModule.code of torch.fx
+// 2.15 has it.
+func (m *GraphModule) Code() (string, error) {
+	c, err := m.graph.PythonCode("self")
+	if err != nil {
+		return "", err
+	}
+	return c.Source, nil
+}
+
+// String returns the modules as Python's repr shows them, the code, and torch.fx's
+// closing hint. Where there is no code, the reason stands in its place.
+func (m *GraphModule) String() string {
+	code, err := m.Code()
+	if err != nil {
+		code = "# " + err.Error()
+	}
+	return m.Repr() + "\n" + code + "\n# To see more debug info, please use `graph_module.print_readable()`"
+}
+
+// Repr returns what Python's repr of the module is: its class and its
+// submodules. A submodule that has a method Repr() string says what it is.
+func (m *GraphModule) Repr() string {
+	root := &moduleTree{text: m.class}
+	for p, v := range m.Attrs() {
+		parts := strings.Split(p, ".")
+		if !isModule(v) {
+			parts = parts[:len(parts)-1]
+			v = nil
+		}
+		root.add(parts, v)
+	}
+	return root.repr()
+}
+
+// A moduleTree is what repr shows of nested modules.
+type moduleTree struct {
+	text     string // class name, or the whole text of a module that has one
+	whole    bool
+	names    []string
+	children map[string]*moduleTree
+}
+
+func (t *moduleTree) add(path []string, v any) {
+	for _, name := range path {
+		child := t.children[name]
+		if child == nil {
+			child = &moduleTree{text: "Module"}
+			if t.children == nil {
+				t.children = map[string]*moduleTree{}
+			}
+			t.children[name] = child
+			t.names = append(t.names, name)
+		}
+		t = child
+	}
+	switch v := v.(type) {
+	case nil:
+	case interface{ Repr() string }:
+		t.text, t.whole = v.Repr(), true
+	default:
+		name := fmt.Sprintf("%T", v)
+		t.text = name[strings.LastIndexAny(name, ".*")+1:]
+	}
+}
+
+func (t *moduleTree) repr() string {
+	if t.whole {
+		return t.text
+	}
+	if len(t.names) == 0 {
+		return t.text + "()"
+	}
+	var b strings.Builder
+	b.WriteString(t.text + "(")
+	for _, name := range t.names {
+		b.WriteString("\n  (" + name + "): " + indentRest(t.children[name].repr(), 2))
+	}
+	b.WriteString("\n)")
+	return b.String()
+}
+
+// Readable returns the verbose code of the graph as a class, followed by that of
+// each direct child that is a GraphModule. Same text as torch.fx
+// GraphModule.print_readable.
+func (m *GraphModule) Readable(opts ...CodeOption) (string, error) {
+	return m.readable(m.class, opts)
+}
+
+func (m *GraphModule) readable(name string, opts []CodeOption) (string, error) {
+	code, err := m.graph.PythonCode("self", append([]CodeOption{Verbose()}, opts...)...)
+	if err != nil {
+		return "", err
+	}
+	text := indentRest("class "+name+"(torch.nn.Module):\n"+strings.TrimLeft(code.Source, "\n"), 4)
+	var below strings.Builder
+	for p, v := range m.Attrs() {
+		sub, ok := v.(*GraphModule)
+		if !ok || strings.Contains(p, ".") {
+			continue
+		}
+		s, err := sub.readable(p, append(slices.Clone(opts), func(c *codeConfig) { c.expanded = false }))
+		if err != nil {
+			return "", err
+		}
+		below.WriteString("\n" + s)
+	}
+	return text + indentRest(below.String(), 4), nil
+}
+
+// indentRest indents all lines of s but the first and empties blank ones, if
+// there are several. Same as torch.nn.modules.module._addindent.
+func indentRest(s string, spaces int) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines[1:] {
+		if strings.TrimSpace(line) == "" {
+			lines[i+1] = ""
+		} else {
+			lines[i+1] = strings.Repeat(" ", spaces) + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Clone returns a copy of m whose graph, and whose nested graph modules, may be
+// changed without m noticing. Other attributes are shared. Hooks come along.
+func (m *GraphModule) Clone() *GraphModule {
+	c := &GraphModule{paths: slices.Clone(m.paths), values: make(map[string]any, len(m.values)), class: m.class}
+	for p, v := range m.values {
+		if sub, ok := v.(*GraphModule); ok {
+			v = sub.Clone()
+		}
+		c.values[p] = v
+	}
+	c.meta.CopyFrom(&m.meta)
+	c.hooks = m.hooks.clone()
+	c.graph = m.graph.Clone()
+	c.graph.owner = c
+	return c
 }

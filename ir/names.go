@@ -8,12 +8,12 @@ import (
 // A namespace hands out unique names by torch.fx's rules
 // (torch/fx/graph.py, _Namespace).
 type namespace struct {
-	used  map[string]struct{}
-	count map[string]int // base -> last number handed out
+	used  map[string]*Node // a name stays here when its node goes; nil then
+	count map[string]int   // base -> last number handed out
 }
 
 func newNamespace() *namespace {
-	return &namespace{used: map[string]struct{}{}, count: map[string]int{}}
+	return &namespace{used: map[string]*Node{}, count: map[string]int{}}
 }
 
 // create returns a new name near candidate.
@@ -40,7 +40,7 @@ func (s *namespace) createFor(candidate string, illegal func(string) bool) strin
 		number++
 		name = base + "_" + strconv.Itoa(number)
 	}
-	s.used[name] = struct{}{}
+	s.used[name] = nil
 	s.count[base] = number
 	return name
 }
@@ -51,7 +51,7 @@ func (s *namespace) reserve(name string) bool {
 	if _, taken := s.used[name]; taken {
 		return false
 	}
-	s.used[name] = struct{}{}
+	s.used[name] = nil
 	if base, number, numbered := splitNumber(name); numbered {
 		s.count[base] = max(s.count[base], number)
 	}

@@ -52,7 +52,7 @@ func (n *Node) String() string { return n.name }
 func (n *Node) Type() string { return n.typ }
 
 // SetType sets the Python type annotation.
-func (n *Node) SetType(t string) { n.typ = t; n.changed() }
+func (n *Node) SetType(t string) { n.typ = t }
 
 // Meta returns the facts noted about n, to read and to write.
 func (n *Node) Meta() *Meta { return &n.meta }
@@ -135,11 +135,7 @@ func (n *Node) SetOperands(args []Arg, kwargs []Keyword) {
 // setOperands takes over the slices.
 func (n *Node) setOperands(args []Arg, kwargs []Keyword) {
 	n.Operands(func(m *Node) { m.users.remove(n) })
-	for i, a := range args {
-		if a == nil {
-			args[i] = None{}
-		}
-	}
+	noNil(args)
 	for i, k := range kwargs {
 		if k.Value == nil {
 			kwargs[i].Value = None{}
@@ -147,7 +143,6 @@ func (n *Node) setOperands(args []Arg, kwargs []Keyword) {
 	}
 	n.args, n.kwargs = args, kwargs
 	n.Operands(func(m *Node) { m.users.add(n) })
-	n.changed()
 }
 
 // UpdateArg replaces positional operand i; a negative i counts from the end.
@@ -165,6 +160,25 @@ func (n *Node) UpdateArg(i int, a Arg) error {
 	return nil
 }
 
+// InsertArg puts a before positional operand i, or at the end for i equal to
+// their number. Unlike [Node.UpdateArg] it leaves n's place among the users of
+// the other operands as it is.
+func (n *Node) InsertArg(i int, a Arg) error {
+	if i < 0 || i > len(n.args) {
+		return Errorf(ErrAssertion, "insert arg %d of %s: expected an index from 0 to %d", i, n.name, len(n.args))
+	}
+	if a == nil {
+		a = None{}
+	}
+	n.args = slices.Insert(slices.Clone(n.args), i, a)
+	Walk(a, func(leaf Arg) {
+		if m, ok := leaf.(*Node); ok {
+			m.users.add(n)
+		}
+	})
+	return nil
+}
+
 // UpdateKwarg sets or adds the keyword operand called name.
 func (n *Node) UpdateKwarg(name string, a Arg) {
 	kwargs := slices.Clone(n.kwargs)
@@ -178,23 +192,50 @@ func (n *Node) UpdateKwarg(name string, a Arg) {
 
 // SetTarget changes what n calls, reads or names. It fails when the kind of
 // target does not fit the opcode.
-func (n *Node) SetTarget(t Target) error {
-	if err := checkTarget(n.op, t); err != nil {
+func (n *Node) SetTarget(t Target) error { return n.SetOp(n.op, t) }
+
+// SetOp changes the opcode and the target together. It fails when they do not
+// fit.
+func (n *Node) SetOp(op Op, t Target) error {
+	if err := checkTarget(op, t); err != nil {
 		return err
 	}
-	n.target = t
-	n.changed()
+	n.op, n.target = op, t
 	return nil
 }
 
 // Rename gives n a new name near candidate and returns it. The old name stays
 // used.
 func (n *Node) Rename(candidate string) string {
-	if candidate != n.name {
-		n.name = n.graph.names.create(candidate)
-		n.changed()
+	if candidate == n.name {
+		return n.name
 	}
-	return n.name
+	g := n.mustLive("Rename")
+	name := g.names.create(candidate)
+	if g.owner != nil {
+		for _, u := range n.users.snapshot() {
+			g.owner.replaced(n, name, u)
+		}
+	}
+	g.names.used[n.name] = nil
+	g.names.used[name] = n
+	n.name = name
+	return name
+}
+
+// mustLive returns the graph of n; a node that was erased has none, and using
+// it so is a mistake of the caller that no type prevents.
+func (n *Node) mustLive(method string) *Graph {
+	if n.graph == nil {
+		panic("ir: Node." + method + " of " + n.name + ", which was erased")
+	}
+	return n.graph
+}
+
+// StackTrace returns the source lines that made n, as meta has them.
+func (n *Node) StackTrace() string {
+	s, _ := n.meta.Get(MetaStackTrace).(string)
+	return s
 }
 
 // Next returns the following node, nil at the end.
@@ -203,8 +244,31 @@ func (n *Node) Next() *Node { return n.at.nextNode() }
 // Prev returns the preceding node, nil at the start.
 func (n *Node) Prev() *Node { return n.at.prevNode() }
 
-// Before reports whether n comes before m in the graph they share.
+// Before reports whether n comes before m in the graph they share. It takes
+// constant time.
 func (n *Node) Before(m *Node) bool { return n.at.order < m.at.order }
+
+// Append moves x, a node of the same graph, directly after n.
+func (n *Node) Append(x *Node) error { return n.move(x, true) }
+
+// Prepend moves x, a node of the same graph, directly before n.
+func (n *Node) Prepend(x *Node) error { return n.move(x, false) }
+
+func (n *Node) move(x *Node, after bool) error {
+	if n.graph == nil || n.graph != x.graph {
+		return Errorf(ErrAssertion, "move %s to %s: Attempting to move a Node into a different Graph", x.name, n.name)
+	}
+	if x == n {
+		return nil
+	}
+	n.graph.unlink(x)
+	if after {
+		n.graph.insertAfter(n.at, x)
+	} else {
+		n.graph.insertAfter(n.at.prev, x)
+	}
+	return nil
+}
 
 // ReplaceAllUsesWith makes every user of n mention m instead and returns the
 // users that it changed. A user that is m itself stays as it is, unlike in
@@ -223,7 +287,11 @@ func (n *Node) ReplaceAllUsesWith(m *Node, opts ...ReplaceOption) []*Node {
 		changed = append(changed, u)
 	}
 	if c.meta {
-		m.meta.CopyFrom(&n.meta)
+		for k, v := range n.meta.All() {
+			if !m.meta.Has(k) {
+				m.meta.Set(k, v)
+			}
+		}
 	}
 	return changed
 }
@@ -241,11 +309,15 @@ func OnlyUsers(f func(user *Node) bool) ReplaceOption {
 	return func(c *replaceConfig) { c.only = f }
 }
 
-// PropagateMeta copies the replaced node's meta to the replacement.
+// PropagateMeta copies the replaced node's meta to the replacement, except for
+// the keys that this has already.
 func PropagateMeta() ReplaceOption { return func(c *replaceConfig) { c.meta = true } }
 
 // ReplaceInputWith makes n mention new wherever it mentions old.
 func (n *Node) ReplaceInputWith(old, new *Node) {
+	if n.graph != nil && n.graph.owner != nil {
+		n.graph.owner.replaced(old, new.name, n)
+	}
 	swap := func(m *Node) Arg {
 		if m == old {
 			return new
@@ -260,13 +332,6 @@ func (n *Node) ReplaceInputWith(old, new *Node) {
 		kwargs[i].Value = MapNodes(kwargs[i].Value, swap)
 	}
 	n.setOperands(args, kwargs)
-}
-
-// changed tells the graph that its text is no longer what it was.
-func (n *Node) changed() {
-	if n.graph != nil {
-		n.graph.version++
-	}
 }
 
 func checkTarget(op Op, t Target) error {

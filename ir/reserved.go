@@ -18,6 +18,16 @@ var reserved = func() map[string]struct{} {
 	return set
 }()
 
+// pythonKeywords are the names that no attribute read may spell.
+var pythonKeywords = func() map[string]bool {
+	set := map[string]bool{}
+	for _, name := range strings.Fields(`False None True and as assert async await break class continue def del elif else
+except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield`) {
+		set[name] = true
+	}
+	return set
+}()
+
 const reservedNames = `
 ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError
 BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError

@@ -1,6 +1,9 @@
 package ir
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // userSet is an ordered set of nodes: registration order, no repeats, removal
 // in constant time however many there are.
@@ -74,4 +77,12 @@ func (s *userSet) snapshot() []*Node {
 		}
 	}
 	return out
+}
+
+func nodeNames(ns []*Node) string {
+	names := make([]string, len(ns))
+	for i, n := range ns {
+		names[i] = n.name
+	}
+	return strings.Join(names, ", ")
 }

@@ -1,0 +1,347 @@
+package ir
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// PythonCode is the text of a graph as Python source, with what it takes to
+// run or save it.
+type PythonCode struct {
+	Source        string      // the function, with empty lines around it as torch.fx has them
+	Globals       []Global    // what free names stand for, in order of first mention
+	Lines         map[int]int // line of the function, counted from its first, to the index of the node that made it; -1 for none
+	PrologueStart int         // line of Source where the function starts
+}
+
+// A Global is a free name of generated code.
+type Global struct {
+	Name   string // as the code writes it
+	Object string // qualified name of what it stands for, or the text itself
+	IsText bool   // it stands for a string: an annotation that is text
+}
+
+// standardGlobals are in every generated module. Source:
+// torch.fx.graph._custom_builtins of 2.15.0.
+var standardGlobals = []struct{ name, object, statement string }{
+	{"inf", "math.inf", "from math import inf"},
+	{"nan", "math.nan", "from math import nan"},
+	{"NoneType", "NoneType", "NoneType = type(None)"},
+	{"torch", "torch", "import torch"},
+	{"device", "torch.device", "from torch import device"},
+	{"fx_pytree", "torch.fx._pytree", "import torch.fx._pytree as fx_pytree"},
+	{"pytree", "torch.utils._pytree", "import torch.utils._pytree as pytree"},
+}
+
+// Imports returns the sorted statements that define the globals of c. A global
+// that is a nested attribute is imported by its last name, as torch.fx does.
+func (c *PythonCode) Imports() []string {
+	var lines []string
+	for _, g := range c.Globals {
+		line := ""
+		for _, s := range standardGlobals {
+			if s.name == g.Name {
+				line = s.statement
+			}
+		}
+		if g.IsText {
+			line = g.Name + " = " + Repr(Str(g.Object))
+		} else if line == "" {
+			module, name := "builtins", g.Object
+			if i := strings.LastIndexByte(g.Object, '.'); i >= 0 {
+				module, name = g.Object[:i], g.Object[i+1:]
+			}
+			line = "from " + module + " import " + name + " as " + g.Name
+			if !isIdentifier(name) {
+				line = g.Name + " = " + g.Object // a number in an annotation
+			}
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}
+
+// A CodeOption changes what [Graph.PythonCode] makes.
+type CodeOption func(*codeConfig)
+
+type codeConfig struct {
+	verbose, stride, device, colored, expanded, record bool
+	meta                                               []string
+}
+
+// Verbose annotates values with the dtype and shape that meta has, and adds
+// comments that say where in the source a node comes from.
+func Verbose() CodeOption { return func(c *codeConfig) { c.verbose = true } }
+
+// IncludeStride adds strides to the annotations of [Verbose].
+func IncludeStride() CodeOption { return func(c *codeConfig) { c.stride = true } }
+
+// IncludeDevice adds devices to the annotations of [Verbose].
+func IncludeDevice() CodeOption { return func(c *codeConfig) { c.device = true } }
+
+// Colored adds terminal colours.
+func Colored() CodeOption { return func(c *codeConfig) { c.colored = true } }
+
+// Expanded writes each parameter, and each result that meta describes, on a
+// line of its own.
+func Expanded() CodeOption { return func(c *codeConfig) { c.expanded = true } }
+
+// RecordFunc writes calls of PyTorch's profiler around each call.
+func RecordFunc() CodeOption { return func(c *codeConfig) { c.record = true } }
+
+// ShowMeta adds the values of these meta keys to the comments of [Verbose].
+func ShowMeta(keys ...string) CodeOption { return func(c *codeConfig) { c.meta = keys } }
+
+// PythonCode returns g as Python source, the same text byte for byte as torch.fx
+// 2.15 makes; root is the name of the module that attribute paths start from,
+// "self" as a rule. It fails where an operator has too few arguments to be
+// written. Where torch.fx writes Python that does not compile, this differs: a
+// piece of a path that is a keyword is read by getattr.
+func (g *Graph) PythonCode(root string, opts ...CodeOption) (*PythonCode, error) {
+	e := &emitter{graph: g, root: root, names: newNamespace(), objects: map[any]string{}, fresh: map[string]bool{}}
+	for _, o := range opts {
+		o(&e.cfg)
+	}
+	e.name = e.local
+	return e.generate()
+}
+
+// An emitter writes one graph. Locals and globals share one namespace, so the
+// order in which names are asked for decides who keeps a contested one; it
+// follows _gen_python_code in torch/fx/graph.py.
+type emitter struct {
+	graph   *Graph
+	root    string
+	cfg     codeConfig
+	names   *namespace
+	objects map[any]string     // *Node or qualified name of an object -> its name in the code
+	fresh   map[string]bool    // globals already listed
+	name    func(*Node) string // local, kept as a value for repr
+
+	globals []Global
+	params  []CodeParam
+	body    []string
+	wrapped []string // globals that need a wrap line
+	returns string
+	summary string // comment last written
+	err     error
+}
+
+// local returns the name of n in the code.
+func (e *emitter) local(n *Node) string {
+	if name, ok := e.objects[n]; ok {
+		return name
+	}
+	name := e.names.create(n.name)
+	e.objects[n] = name
+	return name
+}
+
+// global returns the name in the code of an object of the program, by its
+// qualified name, and lists it.
+func (e *emitter) global(qualified string) string {
+	if fromTorch(qualified) {
+		return qualified
+	}
+	return e.globalAs(qualified, Global{Object: qualified})
+}
+
+func (e *emitter) globalAs(candidate string, g Global) string {
+	key := g.Object
+	if g.IsText {
+		key = "'" + key
+	}
+	name, ok := e.objects[key]
+	if !ok {
+		name = e.names.createFor(candidate, func(name string) bool {
+			return illegalName(name) && !ownsName(name, g.Object)
+		})
+		e.objects[key] = name
+	}
+	if !e.fresh[name] {
+		e.fresh[name] = true
+		g.Name = name
+		e.globals = append(e.globals, g)
+	}
+	return name
+}
+
+// ownsName reports whether a reserved name belongs to the very object.
+func ownsName(name, object string) bool {
+	for _, s := range standardGlobals {
+		if s.name == name {
+			return s.object == object
+		}
+	}
+	return name == object
+}
+
+// typeGlobal is global for a name inside an annotation, which may be a string.
+func (e *emitter) typeGlobal(t string) string {
+	if text, ok := unquoted(t); ok {
+		return e.globalAs(t, Global{Object: text, IsText: true})
+	}
+	if t == "..." {
+		return e.globalAs(t, Global{Object: "builtins.Ellipsis"})
+	}
+	return e.global(t)
+}
+
+// unquoted returns the inside of a Python string literal without escapes.
+func unquoted(t string) (string, bool) {
+	if len(t) >= 2 && (t[0] == '\'' || t[0] == '"') && t[len(t)-1] == t[0] {
+		return t[1 : len(t)-1], true
+	}
+	return "", false
+}
+
+func (e *emitter) fail(n *Node, what string) {
+	if e.err == nil {
+		e.err = Errorf(ErrIndex, "python code of %s (%s): %s", n.name, n.target, what)
+	}
+}
+
+func (e *emitter) add(text string) { e.body = append(e.body, text) }
+
+func (e *emitter) generate() (*PythonCode, error) {
+	for _, s := range standardGlobals {
+		e.globalAs(s.name, Global{Object: s.object})
+	}
+	last := lastUses(e.graph)
+	if e.cfg.record {
+		e.add("_rf = torch._C._profiler._RecordFunctionFast('## ENTER_GRAPH_PLACEHOLDER_KEY ##'); _rf.__enter__()\n")
+	}
+	i := 0
+	for n := range e.graph.Nodes() {
+		if e.cfg.verbose {
+			e.sourceComment(n)
+		}
+		e.add(fmt.Sprintf("# COUNTER: %d\n", i))
+		record := e.cfg.record && (n.op == CallFunction || n.op == CallMethod || n.op == CallModule)
+		if record {
+			e.add(fmt.Sprintf("_rf_%s = torch._C._profiler._RecordFunctionFast('## %d ##'); _rf_%s.__enter__()\n", n.name, i, n.name))
+		}
+		released := e.node(n, last[n])
+		e.release(n, released)
+		if record {
+			e.add(fmt.Sprintf("_rf_%s.__exit__(None, None, None)\n", n.name))
+		}
+		i++
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	if e.cfg.record {
+		e.add("_rf.__exit__(None, None, None)\n")
+	}
+	if len(e.body) == 0 {
+		e.add("pass\n")
+	}
+	var wraps []string
+	if len(e.wrapped) > 0 {
+		wrap := e.global("torch.fx._symbolic_trace.wrap")
+		for _, name := range e.wrapped {
+			wraps = append(wraps, wrap+`("`+name+`")`)
+		}
+	}
+	if e.graph.body != nil {
+		e.body = e.graph.body(e.body)
+	}
+	if c, ok := e.graph.CodeGen().(interface{ ExtraGlobals() []Global }); ok {
+		for _, g := range c.ExtraGlobals() {
+			if g.IsText || !fromTorch(g.Object) {
+				e.globalAs(g.Name, g)
+			}
+		}
+	}
+	return e.assemble(wraps), nil
+}
+
+// assemble joins the pieces, takes the counters out and notes the lines.
+func (e *emitter) assemble(wraps []string) *PythonCode {
+	prologue := e.graph.CodeGen().FuncDef(e.params, e.returns, e.cfg.expanded)
+	c := &PythonCode{Globals: e.globals, Lines: map[int]int{}}
+	first := strings.Count(prologue, "\n") + 1
+	current := -1
+	var lines []string
+	for line := range strings.SplitSeq(strings.Join(e.body, ""), "\n") {
+		if i, ok := counter(line); ok {
+			current = i
+			continue
+		}
+		c.Lines[len(lines)+first] = current
+		lines = append(lines, line)
+	}
+	for len(lines) > 1 && lines[0] == "" {
+		lines = lines[1:]
+	}
+	var b strings.Builder
+	wrap := strings.Join(wraps, "\n")
+	b.WriteString("\n" + wrap + "\n\n" + prologue + "\n")
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString("    ")
+		b.WriteString(line)
+	}
+	c.Source = b.String()
+	c.PrologueStart = strings.Count(wrap, "\n") + 4
+	return c
+}
+
+// counter finds the index in a "# COUNTER: i" line.
+func counter(line string) (int, bool) {
+	_, rest, ok := strings.Cut(line, "# COUNTER: ")
+	n, digits := 0, 0
+	for ok && digits < len(rest) && digits < 9 && rest[digits] >= '0' && rest[digits] <= '9' {
+		n = n*10 + int(rest[digits]-'0')
+		digits++
+	}
+	return n, digits > 0
+}
+
+// lastUses maps a node to the values that nobody reads after it, in the order
+// that it mentions them.
+func lastUses(g *Graph) map[*Node][]*Node {
+	seen := make(map[*Node]struct{}, g.Len())
+	last := make(map[*Node][]*Node, g.Len())
+	for n := range g.Backward() {
+		n.Operands(func(m *Node) {
+			if _, ok := seen[m]; !ok {
+				seen[m] = struct{}{}
+				last[n] = append(last[n], m)
+			}
+		})
+	}
+	return last
+}
+
+// release ends the line of n and drops the values that die with it.
+func (e *emitter) release(n *Node, dead []*Node) {
+	if n.op == Placeholder {
+		return
+	}
+	if n.op == Output {
+		e.add("\n")
+		return
+	}
+	if n.NumUsers() == 0 {
+		dead = append(dead, n)
+	}
+	if len(dead) == 0 {
+		e.add("\n")
+		return
+	}
+	e.add(";  " + e.dim(e.releaseText(dead)) + "\n")
+}
+
+func (e *emitter) releaseText(dead []*Node) string {
+	names := make([]string, len(dead))
+	for i, n := range dead {
+		names[i] = e.local(n)
+	}
+	return strings.Join(names, " = ") + " = None"
+}

@@ -1,0 +1,74 @@
+package ir
+
+// CopyNode appends a copy of n, from this graph or another, at the insertion
+// point. f gives the argument in this graph for each node that n reads; nil
+// leaves them as they are. The copy's name is made from n's name; meta is copied
+// shallowly.
+func (g *Graph) CopyNode(n *Node, f func(*Node) Arg) *Node {
+	args, kwargs := n.args, n.kwargs
+	if f != nil {
+		args = make([]Arg, len(n.args))
+		for i, a := range n.args {
+			args[i] = MapNodes(a, f)
+		}
+		kwargs = make([]Keyword, len(n.kwargs))
+		for i, k := range n.kwargs {
+			kwargs[i] = Keyword{k.Name, MapNodes(k.Value, f)}
+		}
+	}
+	c := g.create(n.op, n.target, args, nodeConfig{name: n.name, typ: n.typ, kwargs: kwargs})
+	c.meta.CopyFrom(&n.meta)
+	return c
+}
+
+// CopyFrom appends copies of the nodes of src that mapping does not have yet, up
+// to its output, and adds them to mapping. An entry that is there already stands
+// for its node, which is how a graph is inlined: map its placeholders to values
+// of g.
+//
+// out is what src returns, in terms of g, and output src's output node; both are
+// nil where src has none. It fails with [ErrKey], having copied some nodes, when
+// a node reads one that is not in mapping.
+func (g *Graph) CopyFrom(src *Graph, mapping map[*Node]Arg) (out Arg, output *Node, err error) {
+	find := func(n *Node) func(*Node) Arg {
+		return func(m *Node) Arg {
+			a, ok := mapping[m]
+			if !ok && err == nil {
+				err = Errorf(ErrKey, "copy %s: expected a value for its operand %s, got none", n.name, m.name)
+			}
+			return a
+		}
+	}
+	for n := range src.Nodes() {
+		if _, done := mapping[n]; done {
+			continue
+		}
+		if n.op == Output {
+			out = MapNodes(n.Arg(0), find(n))
+			return out, n, err
+		}
+		c := g.CopyNode(n, find(n))
+		if err != nil {
+			return nil, nil, err
+		}
+		mapping[n] = c
+	}
+	return nil, nil, nil
+}
+
+// Clone returns a copy of g, with its code generator, that belongs to no module.
+func (g *Graph) Clone() *Graph {
+	c := NewGraph()
+	c.codegen, c.body = g.codegen, g.body
+	mapping := make(map[*Node]Arg, g.Len())
+	out, output, err := c.CopyFrom(g, mapping)
+	if err != nil {
+		// only a graph that Lint refuses reads a node before it is made
+		return c
+	}
+	if output != nil {
+		o := c.create(Output, output.target, []Arg{out}, nodeConfig{name: output.name, typ: output.typ})
+		o.meta.CopyFrom(&output.meta)
+	}
+	return c
+}

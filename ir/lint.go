@@ -1,0 +1,200 @@
+package ir
+
+import (
+	"errors"
+	"strings"
+)
+
+// A LintOption changes what [Graph.Lint] checks.
+type LintOption func(*lintConfig)
+
+type lintConfig struct{ strict bool }
+
+// Strict adds the checks that torch.fx leaves out: placeholders come first and
+// have different targets, exactly one output ends the graph, placeholders and
+// outputs have as many arguments as they must, users agree with the operands.
+func Strict() LintOption { return func(c *lintConfig) { c.strict = true } }
+
+// Lint checks the invariants of g and returns all faults joined, or nil, each in
+// the words of torch.fx; it changes nothing. A graph that belongs to a
+// [GraphModule] must name attributes that are there, and call only modules.
+func (g *Graph) Lint(opts ...LintOption) error {
+	var c lintConfig
+	for _, o := range opts {
+		o(&c)
+	}
+	l := &linter{graph: g, seen: make(map[*Node]bool, g.Len()), names: make(map[string]bool, g.Len())}
+	for n := range g.Nodes() {
+		l.node(n)
+	}
+	if g.owner != nil {
+		for n := range g.Nodes() {
+			l.target(n)
+		}
+	}
+	if c.strict {
+		l.strict()
+	}
+	return errors.Join(l.faults...)
+}
+
+type linter struct {
+	graph  *Graph
+	text   string // of the graph, once a fault needs it
+	seen   map[*Node]bool
+	names  map[string]bool
+	faults []error
+}
+
+func (l *linter) fault(class *Class, format string, args ...any) {
+	l.faults = append(l.faults, Errorf(class, format, args...))
+}
+
+func (l *linter) graphText() string {
+	if l.text == "" {
+		l.text = l.graph.String()
+	}
+	return l.text
+}
+
+func (l *linter) node(n *Node) {
+	if int(n.op) >= len(opNames) {
+		l.fault(ErrRuntime, "Node %s had unknown opcode %s!", n.name, n.op)
+	}
+	if n.graph != l.graph {
+		l.fault(ErrRuntime, "Node '%s' does not belong to this Graph!", n.name)
+	}
+	for _, m := range n.Inputs() {
+		switch {
+		case m.graph != l.graph:
+			l.fault(ErrRuntime, "Argument '%s' of Node '%s' does not belong to this Graph, but was used as an argument! "+
+				"If you are copying nodes from another graph, make sure to use ``arg_transform`` on node_copy() to remap values\n%s",
+				m.name, n.name, l.graphText())
+		case !l.seen[m]:
+			l.fault(ErrRuntime, "Argument '%s' of Node '%s' was used before it has been defined! "+
+				"Please check that Nodes in the graph are topologically ordered\n%s", m.name, n.name, l.graphText())
+		}
+	}
+	l.seen[n] = true
+	if l.names[n.name] {
+		l.fault(ErrRuntime, "Node redefined name %s!", n.name)
+	}
+	l.names[n.name] = true
+	if err := checkTarget(n.op, n.target); err != nil {
+		l.fault(ErrValue, "Node %s target %v has type %T but another is expected: %w", n.name, n.target, n.target, err)
+	}
+}
+
+// target walks the path of n through the owner's attributes.
+func (l *linter) target(n *Node) {
+	if n.op != GetAttr && n.op != CallModule {
+		return
+	}
+	path := n.target.String()
+	pieces := strings.Split(path, ".")
+	var at any = l.graph.owner
+	for i, piece := range pieces {
+		above := strings.Join(pieces[:i], ".")
+		next, there := lookup(at, piece)
+		if !there {
+			l.fault(ErrRuntime, "Node %s target %s references nonexistent attribute %s of %s", n.name, path, piece, above)
+			return
+		}
+		if _, inside := next.(container); n.op == CallModule && !inside && !isModule(next) {
+			l.fault(ErrRuntime, "Node %s target %s %s of %s does not reference an nn.Module", n.name, path, piece, above)
+			return
+		}
+		at = next
+	}
+}
+
+// A container is a place in a module's attribute paths that holds nothing but
+// what lies below it.
+type container struct {
+	module *GraphModule
+	path   string
+}
+
+// lookup finds one piece of a path. Values that say nothing of their attributes
+// are taken to have them all.
+func lookup(at any, piece string) (any, bool) {
+	var m *GraphModule
+	path := piece
+	switch at := at.(type) {
+	case *GraphModule:
+		m = at
+	case container:
+		m, path = at.module, at.path+"."+piece
+	case attrHolder:
+		if v, ok := at.Attr(piece); ok {
+			return v, true
+		}
+		return unknown{}, true
+	default:
+		return unknown{}, isModule(at)
+	}
+	if v, ok := m.values[path]; ok {
+		return v, true
+	}
+	return container{m, path}, m.isContainer(path)
+}
+
+// unknown is an attribute of a value that cannot be asked.
+type unknown struct{}
+
+func (l *linter) strict() {
+	body, outputs := "", 0
+	targets := map[string]string{}
+	for n := range l.graph.Nodes() {
+		switch n.op {
+		case Placeholder:
+			if body != "" {
+				l.fault(ErrRuntime, "Node %s: placeholders come first, but this one follows %s", n.name, body)
+			}
+			bare := strings.TrimLeft(n.target.String(), "*")
+			if first, twice := targets[bare]; twice {
+				l.fault(ErrRuntime, "Node %s: expected a parameter of its own, got %s, which is %s", n.name, bare, first)
+			}
+			targets[bare] = n.name
+			if len(n.args) > 1 || len(n.kwargs) > 0 {
+				l.fault(ErrRuntime, "Node %s: expected a default at most, got %d arguments", n.name, len(n.args)+len(n.kwargs))
+			}
+		case Output:
+			outputs++
+			if len(n.args) != 1 || len(n.kwargs) > 0 {
+				l.fault(ErrRuntime, "Node %s: expected one argument, got %d", n.name, len(n.args)+len(n.kwargs))
+			}
+		}
+		if n.op != Placeholder && body == "" {
+			body = n.name
+		}
+	}
+	if last := l.graph.Last(); outputs != 1 || last.op != Output {
+		l.fault(ErrRuntime, "expected exactly one output, as the last node; got %d, the last node is %v", outputs, last)
+	}
+	l.users()
+}
+
+// users recounts who reads whom.
+func (l *linter) users() {
+	readers := map[*Node]map[*Node]bool{}
+	for n := range l.graph.Nodes() {
+		n.Operands(func(m *Node) {
+			if readers[m] == nil {
+				readers[m] = map[*Node]bool{}
+			}
+			readers[m][n] = true
+		})
+	}
+	for n := range l.graph.Nodes() {
+		for u := range n.Users() {
+			if !readers[n][u] {
+				l.fault(ErrRuntime, "Node %s: user %s does not read it", n.name, u.name)
+			}
+			delete(readers[n], u)
+		}
+		for u := range readers[n] {
+			l.fault(ErrRuntime, "Node %s: %s reads it and is no user", n.name, u.name)
+		}
+	}
+}
