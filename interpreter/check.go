@@ -1,0 +1,119 @@
+package interpreter
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// Check reports all in a module that an [Interpreter] cannot run with the
+// libtorch that is there: operators, functions, methods and higher-order
+// operators unknown, attributes missing. Graphs that are attributes are looked
+// at, too. Each cause is named once, with the nodes that need it. nil is no
+// promise that a run succeeds: shapes and values are seen then.
+func Check(module *ir.GraphModule) error {
+	c := checking{seen: map[*ir.GraphModule]bool{}}
+	c.module("", module)
+	var faults []error
+	for _, f := range c.faults {
+		faults = append(faults, fmt.Errorf("%s: %w", nodesText(f.nodes), f.err))
+	}
+	return errors.Join(faults...)
+}
+
+type checking struct {
+	seen   map[*ir.GraphModule]bool
+	faults []*fault
+}
+
+// A fault is what is missing and the nodes that need it.
+type fault struct {
+	what  string
+	nodes []string
+	err   error
+}
+
+func nodesText(nodes []string) string {
+	const most = 4
+	if len(nodes) == 1 {
+		return "node " + nodes[0]
+	}
+	if n := len(nodes) - most; n > 0 {
+		return fmt.Sprintf("nodes %s and %d more", strings.Join(nodes[:most], ", "), n)
+	}
+	return "nodes " + strings.Join(nodes, ", ")
+}
+
+func (c *checking) module(path string, m *ir.GraphModule) {
+	if c.seen[m] {
+		return
+	}
+	c.seen[m] = true
+	for n := range m.Graph().Nodes() {
+		c.node(path, m, n)
+	}
+	for name, v := range m.Attrs() {
+		if sub, ok := v.(*ir.GraphModule); ok {
+			c.module(path+name+".", sub)
+		}
+	}
+}
+
+func (c *checking) node(path string, m *ir.GraphModule, n *ir.Node) {
+	report := func(what string, err error) {
+		name := path + n.Name()
+		if i := slices.IndexFunc(c.faults, func(f *fault) bool { return f.what == what }); i >= 0 {
+			c.faults[i].nodes = append(c.faults[i].nodes, name)
+			return
+		}
+		c.faults = append(c.faults, &fault{what, []string{name}, err})
+	}
+	target := n.Target().String()
+	switch n.Op() {
+	case ir.GetAttr, ir.CallModule:
+		v, ok := m.Attr(target)
+		if !ok {
+			report(path+target, ir.Errorf(ir.ErrAttribute, "attribute %s: expected it in the module, got nothing there", target))
+		} else if n.Op() == ir.CallModule && !callable(v) {
+			report(path+target, notCallable(target, v))
+		}
+	case ir.CallMethod:
+		if f := method(target); !torch.Implemented(f) {
+			report(f.Name(), ir.Errorf(ir.ErrUnsupported, "method %s: expected one that tensors have here", target))
+		}
+	case ir.CallFunction:
+		c.function(n.Func(), report)
+		for _, a := range n.Args() { // operators that a higher-order one calls
+			if f, ok := a.(*ir.Func); ok {
+				c.function(f, report)
+			}
+		}
+	}
+}
+
+func (c *checking) function(f *ir.Func, report func(string, error)) {
+	switch {
+	case structural(f) != nil:
+	case f.Kind() == ir.HigherOrder:
+		report(f.Name(), unsupportedHigherOrder(f))
+	case f.Kind() == ir.Overload:
+		if _, err := libtorch.Find(f.Op()); err != nil {
+			report(f.Name(), err)
+		}
+	case !torch.Implemented(f):
+		report(f.Name(), ir.Errorf(ir.ErrUnsupported, "function %s: expected one that is implemented here", f))
+	}
+}
+
+func callable(v any) bool {
+	switch v.(type) {
+	case *ir.GraphModule, checker:
+		return true
+	}
+	return false
+}

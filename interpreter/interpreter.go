@@ -1,0 +1,183 @@
+package interpreter
+
+import (
+	"context"
+	"sync"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// An Interpreter runs the graph of a module node by node. Any number of
+// goroutines may run one Interpreter at the same time; each call has its own
+// values. The module must not change while a run is going on; between runs it
+// may, and the next run sees it.
+type Interpreter struct {
+	module    *ir.GraphModule
+	graph     *ir.Graph // nil is the module's own
+	handler   Handler
+	mode      libtorch.Mode
+	keep      bool
+	subgraphs bool
+	schedules sync.Map // *ir.Graph -> *schedule
+}
+
+// An Option changes how an [Interpreter] runs.
+type Option func(*Interpreter)
+
+// WithGraph runs g instead of the module's own graph, with the module's
+// attributes. Default: the graph that the module has when a run starts.
+func WithGraph(g *ir.Graph) Option { return func(in *Interpreter) { in.graph = g } }
+
+// WithHandler makes h execute the nodes. Default: [Default].
+func WithHandler(h Handler) Option { return func(in *Interpreter) { in.handler = h } }
+
+// InSubgraphs makes the handler execute the nodes of the graphs that
+// higher-order operators and module calls enter, too. Default: those run by
+// [Default], as torch.fx calls them without its Interpreter.
+func InSubgraphs() Option { return func(in *Interpreter) { in.subgraphs = true } }
+
+// KeepValues keeps every value until the end of the run, where [Run.Value] and
+// [Options.Env] can see it. Default: a value is freed after its last use.
+func KeepValues() Option { return func(in *Interpreter) { in.keep = true } }
+
+// WithThreads sets how many threads one kernel may use; n is at least 1.
+// Default: 1, since runs are parallel already and sums depend on the number.
+func WithThreads(n int) Option { return func(in *Interpreter) { in.mode.Threads = max(n, 1) } }
+
+// WithMode sets libtorch's modes for every operator of a run. Default: no
+// gradients, no inference mode, one thread.
+func WithMode(m libtorch.Mode) Option { return func(in *Interpreter) { in.mode = m } }
+
+// New returns an interpreter of the module. It looks at nothing yet: [Check]
+// tells beforehand what of the module cannot run.
+func New(module *ir.GraphModule, opts ...Option) *Interpreter {
+	in := &Interpreter{module: module, handler: Default{}}
+	in.mode.Threads = 1
+	for _, o := range opts {
+		o(in)
+	}
+	return in
+}
+
+// Run runs the graph on args, which its code generator fits to the placeholders,
+// and returns what the code generator makes of the result.
+//   - It does not start when ctx is over, and ctx is looked at between nodes: one
+//     kernel, or one step of a handler, can outlive it. The error is then of
+//     class ir.ErrCancelled and wraps ctx.Err().
+//   - Arguments and attributes are lent: the run never closes them.
+//   - A result belongs to the caller, every tensor in it to be closed by itself,
+//     even where it is an argument, an attribute or stands there twice. There is
+//     none on an error.
+//   - An error at a node is a *[NodeError]. A *torchops.Error that a handler
+//     panics with is returned like one; other panics pass.
+func (in *Interpreter) Run(ctx context.Context, args ...any) (any, error) {
+	return in.Call(ctx, args, nil)
+}
+
+// Call is [Interpreter.Run] with keyword arguments.
+func (in *Interpreter) Call(ctx context.Context, args []any, kwargs map[string]any) (any, error) {
+	return in.run(ctx, in.currentGraph(), args, kwargs, Options{})
+}
+
+// Options are the less usual wishes for one run.
+type Options struct {
+	// Env holds values of nodes known beforehand, which are not computed again.
+	// They are lent. Under KeepValues the run adds all other values, which then
+	// belong to the caller. nil is none.
+	Env map[*ir.Node]any
+
+	// RawIO hands arguments to the placeholders in order and returns the value
+	// of the output node, past the graph's code generator.
+	RawIO bool
+}
+
+// RunWith is [Interpreter.Run] with options.
+func (in *Interpreter) RunWith(ctx context.Context, o Options, args ...any) (any, error) {
+	return in.run(ctx, in.currentGraph(), args, nil, o)
+}
+
+// RunFlat gives one leaf to each placeholder, past the code generator, and
+// returns the leaves of the result: the items of the tuple that exported
+// programs end with, or else the one value.
+func (in *Interpreter) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
+	out, err := in.run(ctx, in.currentGraph(), leaves, nil, Options{RawIO: true})
+	if err != nil {
+		return nil, err
+	}
+	if items, ok := list(out); ok {
+		return items, nil
+	}
+	return []any{out}, nil
+}
+
+// RunBoxed is RunWith RawIO on the values in *args, which it takes over: the
+// list is emptied and each tensor in it closed after its last use. It takes
+// nothing when there are not as many values as placeholders.
+func (in *Interpreter) RunBoxed(ctx context.Context, args *[]any) (any, error) {
+	g := in.currentGraph()
+	n := len(in.schedule(g).inputs)
+	if len(*args) != n {
+		detail := "missing arguments"
+		if len(*args) > n {
+			detail = "extra arguments"
+		}
+		return nil, ir.Errorf(ir.ErrRuntime, "boxed run: expected %d arguments for placeholders, got %d (%s)", n, len(*args), detail)
+	}
+	taken := *args
+	*args = nil
+	r := in.begin(ctx, in.module, g, taken)
+	r.boxed = true
+	for _, v := range taken {
+		r.owners.retain(v)
+	}
+	return r.finish()
+}
+
+func (in *Interpreter) currentGraph() *ir.Graph {
+	if in.graph != nil {
+		return in.graph
+	}
+	return in.module.Graph()
+}
+
+func (in *Interpreter) run(ctx context.Context, g *ir.Graph, args []any, kwargs map[string]any, o Options) (any, error) {
+	if !o.RawIO {
+		var err error
+		if args, err = g.ProcessInputs(args, kwargs); err != nil {
+			return nil, err
+		}
+	}
+	r := in.begin(ctx, in.module, g, args)
+	r.env = o.Env
+	for _, v := range args {
+		r.owners.lend(v)
+	}
+	out, err := r.finish()
+	if err != nil || o.RawIO {
+		return out, err
+	}
+	return processOutputs(g, out)
+}
+
+// processOutputs makes of a result what the caller of g gets. Where that fails,
+// the result is closed.
+func processOutputs(g *ir.Graph, out any) (any, error) {
+	processed, err := g.ProcessOutputs(out)
+	if err != nil {
+		closeAll(out)
+		return nil, err
+	}
+	return processed, nil
+}
+
+// schedule returns the schedule of g as it is now.
+func (in *Interpreter) schedule(g *ir.Graph) *schedule {
+	if s, ok := in.schedules.Load(g); ok && s.(*schedule).fits(g) {
+		return s.(*schedule)
+	}
+	// two runs that meet here make it twice, and either will do
+	s := newSchedule(g)
+	in.schedules.Store(g, s)
+	return s
+}

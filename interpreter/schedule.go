@@ -1,0 +1,132 @@
+package interpreter
+
+import (
+	"sync"
+
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// A schedule is what a graph, as it was at one time, needs to be run: its nodes
+// in order with their operands ready, and after each the cells that nobody reads
+// any more. It is immutable and shared by all runs.
+type schedule struct {
+	steps  []step
+	cells  map[*ir.Node]int // the cell of a node is its place in steps
+	inputs []*ir.Node       // placeholders
+	frames sync.Pool        // *frame
+}
+
+// A step is one node of a schedule.
+type step struct {
+	node   *ir.Node
+	args   []operand
+	kwargs []keyword
+	free   []int // cells to empty after this step
+
+	seenArgs   []ir.Arg     // of the node when the schedule was made
+	seenKwargs []ir.Keyword // likewise
+}
+
+type keyword struct {
+	name  string
+	value operand
+}
+
+// A frame is the memory of one run: one cell a node. It is reused.
+type frame struct {
+	cells  []cell
+	owners owners
+}
+
+// A cell holds the value of a node from its computation to its last use.
+type cell struct {
+	value any
+	held  []resource // in value when it was stored: a list may have changed since
+	one   [1]resource
+	set   bool
+}
+
+func newSchedule(g *ir.Graph) *schedule {
+	s := &schedule{cells: make(map[*ir.Node]int, g.Len())}
+	for n := range g.Nodes() {
+		s.cells[n] = len(s.cells)
+	}
+	last := make([]int, 0, g.Len()) // the last step that reads a cell, at first the one that fills it
+	for n := range g.Nodes() {
+		i := len(s.steps)
+		st := step{node: n, args: make([]operand, len(n.Args())), seenArgs: n.Args(), seenKwargs: n.Kwargs()}
+		for k, a := range n.Args() {
+			st.args[k] = compile(a, s.cells)
+		}
+		for _, kw := range n.Kwargs() {
+			st.kwargs = append(st.kwargs, keyword{kw.Name, compile(kw.Value, s.cells)})
+		}
+		last = append(last, i)
+		n.Operands(func(m *ir.Node) {
+			if c, ok := s.cells[m]; ok && c < i {
+				last[c] = i
+			}
+		})
+		if n.Op() == ir.Placeholder {
+			s.inputs = append(s.inputs, n)
+		}
+		s.steps = append(s.steps, st)
+	}
+	for c, i := range last {
+		s.steps[i].free = append(s.steps[i].free, c)
+	}
+	s.frames.New = func() any {
+		return &frame{cells: make([]cell, len(s.steps)), owners: owners{}}
+	}
+	return s
+}
+
+// fits reports whether g is still as it was. Operands are replaced as whole
+// slices, so that comparing places, a few nanoseconds a node, tells all.
+func (s *schedule) fits(g *ir.Graph) bool {
+	if g.Len() != len(s.steps) {
+		return false
+	}
+	i := 0
+	for n := g.First(); n != nil; n = n.Next() {
+		st := &s.steps[i]
+		if st.node != n || !sameSlice(st.seenArgs, n.Args()) || !sameSlice(st.seenKwargs, n.Kwargs()) {
+			return false
+		}
+		i++
+	}
+	return true
+}
+
+func sameSlice[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// store puts v into cell i.
+func (f *frame) store(i int, v any) {
+	c := &f.cells[i]
+	c.value, c.set = v, true
+	if t, ok := v.(*torch.Tensor); ok && t != nil { // the usual case, without an allocation
+		f.owners[t]++
+		c.one[0] = t
+		c.held = c.one[:]
+		return
+	}
+	c.held = f.owners.retain(v)
+}
+
+// empty forgets the value of cell i and closes what was only there.
+func (f *frame) empty(i int) {
+	c := &f.cells[i]
+	for _, x := range c.held {
+		f.owners.release(x)
+	}
+	*c = cell{}
+}
+
+// reset closes what the frame still owns and empties it.
+func (f *frame) reset() {
+	f.owners.close()
+	clear(f.cells)
+}

@@ -1,0 +1,125 @@
+package torchfx
+
+import (
+	"errors"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/export"
+	"github.com/torchfx-go/torchfx/interpreter"
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// A LoadOption changes what [Load] does.
+type LoadOption func(*loadConfig)
+
+type loadConfig struct {
+	device  *ir.Device
+	guards  bool
+	export  []export.Option
+	running []interpreter.Option
+}
+
+// OnDevice puts the program's state on d and makes operators that create tensors
+// create them there; [Program.Warnings] tells which those are. Default: every
+// tensor is where the program had it when it was exported, state on the CPU.
+func OnDevice(d ir.Device) LoadOption { return func(c *loadConfig) { c.device = &d } }
+
+// WithoutGuards lets inputs through that the program was not exported for: other
+// sizes, dtypes and constants. What the operators then make of them is the
+// caller's affair.
+func WithoutGuards() LoadOption { return func(c *loadConfig) { c.guards = false } }
+
+// Model chooses among several programs of one archive. Default: the only one, or
+// the one called "model".
+func Model(name string) LoadOption {
+	return func(c *loadConfig) { c.export = append(c.export, export.Model(name)) }
+}
+
+// SkipChecksums leaves the checksums of the file unverified, so that loading does
+// not read all weights. Default: they are verified.
+func SkipChecksums() LoadOption {
+	return func(c *loadConfig) { c.export = append(c.export, export.SkipChecksums()) }
+}
+
+// WithThreads sets how many threads one kernel may use. Default: 1, since runs
+// are parallel already.
+func WithThreads(n int) LoadOption {
+	return func(c *loadConfig) { c.running = append(c.running, interpreter.WithThreads(n)) }
+}
+
+// WithHandler makes h execute the nodes; see package interpreter.
+func WithHandler(h interpreter.Handler) LoadOption {
+	return func(c *loadConfig) { c.running = append(c.running, interpreter.WithHandler(h)) }
+}
+
+// Load opens a .pt2 file that torch.export.save wrote, binds its weights, which
+// are mapped and not copied, and checks that this libtorch can run it. All that
+// is wrong with the file, and every operator, function and attribute that is not
+// there, is reported at once. Nothing in the file is executed.
+//
+// It needs libtorch: without it the error is of class ir.ErrMissing and names
+// the command that installs it. Package export reads files without libtorch.
+func Load(path string, opts ...LoadOption) (*Program, error) {
+	c := loadConfig{guards: true}
+	for _, o := range opts {
+		o(&c)
+	}
+	operators, err := libtorch.Operators()
+	if err != nil {
+		return nil, err
+	}
+	c.export = append(c.export, export.Operators(operators))
+	file, err := export.Open(path, c.export...)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newProgram(path, file, c)
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// newProgram makes a program of an open file, which it takes over if there is no
+// error.
+func newProgram(path string, file *export.Program, c loadConfig) (*Program, error) {
+	module, err := file.Module()
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{path: path, config: c, module: module, notes: file.Warnings}
+	if !c.guards {
+		dropGuards(module)
+	}
+	if c.device != nil {
+		p.notes = append(p.notes[:len(p.notes):len(p.notes)], redirect(module, *c.device)...)
+	}
+	p.state, err = bind(file, c.device)
+	if err != nil {
+		return nil, errors.Join(err, interpreter.Check(module))
+	}
+	p.state.attach(module)
+	if err := interpreter.Check(module); err != nil {
+		_ = p.state.free()
+		return nil, err
+	}
+	p.interp = interpreter.New(module, c.running...)
+	return p, nil
+}
+
+// dropGuards takes the guards on inputs out of a module.
+func dropGuards(module *ir.GraphModule) {
+	g := module.Graph()
+	for n := range g.Nodes() {
+		if n.Op() != ir.CallModule {
+			continue
+		}
+		path := n.Target().String()
+		if v, _ := module.Attr(path); isGuards(v) && g.Erase(n) == nil {
+			module.DeleteAttr(path)
+		}
+	}
+}
+
+func isGuards(v any) bool { _, ok := v.(*export.Guards); return ok }

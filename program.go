@@ -1,0 +1,153 @@
+package torchfx
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/torchfx-go/torchfx/export"
+	"github.com/torchfx-go/torchfx/interpreter"
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// A Program is a saved program with its weights, ready to run. It may be run by
+// any number of goroutines at once; its graph may be changed only while no run
+// is going on.
+//
+// Parameters and buffers are the program's own memory. A program in training
+// mode, or one that counts or caches, changes them, and each run sees what the
+// one before left. Runs of such a program should not overlap: they would write
+// the same buffers at the same time, as threads of Python would.
+type Program struct {
+	path   string
+	config loadConfig
+	module *ir.GraphModule
+	interp *interpreter.Interpreter
+	notes  []string
+
+	mu     sync.RWMutex // held for reading by runs, for writing by Close and Reset
+	closed bool
+	state  *state
+}
+
+// Module returns the program's graph and attributes, as `ep.module()` does in
+// Python: state is read by get_attr nodes, changes of state are calls of copy_
+// before the output, and the guards on inputs are the call of _guards_fn. It is
+// the program's own: what is changed in it, the next run does.
+func (p *Program) Module() *ir.GraphModule { return p.module }
+
+// Exported returns what the file says beside the graph: signature, calling
+// convention, ranges of dynamic sizes, extra files. Its graph is the lifted one
+// and does not run here.
+func (p *Program) Exported() *export.Program {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.state.file
+}
+
+// Warnings returns what is odd about the file without being wrong, and what
+// loading changed, the devices of creation operators for instance.
+func (p *Program) Warnings() []string { return slices.Clone(p.notes) }
+
+// State yields parameters, buffers and constants by qualified name, in the order
+// of the file. The tensors are the program's: writing into one changes what the
+// next run sees, and [Program.Close] and [Program.Reset] close them.
+func (p *Program) State() iter.Seq2[string, *torch.Tensor] {
+	return func(yield func(string, *torch.Tensor) bool) {
+		p.mu.RLock()
+		named := p.state.named
+		p.mu.RUnlock()
+		for _, s := range named {
+			if !yield(s.name, s.tensor) {
+				return
+			}
+		}
+	}
+}
+
+// Run calls the program as Python calls `ep.module()(*args)`. Arguments may be
+// tensors, numbers, nil for None, and containers of these as the program's
+// calling convention has them: slices for lists and tuples, maps or *ir.PyDict
+// for dicts, structs or *ir.PyObject for classes.
+//
+//   - A result belongs to the caller, each tensor of it to be closed by itself.
+//     There is none on an error.
+//   - Arguments are never closed. A program that writes its inputs writes into
+//     the caller's tensors.
+//   - Inputs that the program's guards refuse are an error of class ir.ErrInput,
+//     which names the argument and the dimension; a failing operator is an
+//     *interpreter.NodeError; a program that is closed is of class ir.ErrClosed.
+//   - ctx is looked at between operators: see [interpreter.Interpreter.Run].
+func (p *Program) Run(ctx context.Context, args ...any) (any, error) {
+	return p.Call(ctx, args, nil)
+}
+
+// Call is [Program.Run] with keyword arguments.
+func (p *Program) Call(ctx context.Context, args []any, kwargs map[string]any) (any, error) {
+	if err := p.enter("Call"); err != nil {
+		return nil, err
+	}
+	defer p.mu.RUnlock()
+	return p.interp.Call(ctx, args, kwargs)
+}
+
+// RunFlat calls the program on its flat inputs, the leaves of its arguments in
+// order, and returns the leaves of its result. Ownership and errors are those of
+// [Program.Run].
+func (p *Program) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
+	if err := p.enter("RunFlat"); err != nil {
+		return nil, err
+	}
+	defer p.mu.RUnlock()
+	return p.interp.RunFlat(ctx, leaves)
+}
+
+// enter begins a run, which ends with p.mu.RUnlock unless there is an error.
+func (p *Program) enter(method string) error {
+	p.mu.RLock()
+	if p.closed {
+		p.mu.RUnlock()
+		return ir.Errorf(ir.ErrClosed, "%s: expected an open program, got one that is closed", method)
+	}
+	return nil
+}
+
+// Reset gives the program its state anew, as it is in the file: it waits for
+// runs that are going on, maps the file again and closes the tensors of the old
+// state. Attributes that were replaced stay replaced. Only the pages that the
+// program has written cost anything.
+func (p *Program) Reset() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ir.Errorf(ir.ErrClosed, "Reset: expected an open program, got one that is closed")
+	}
+	file, err := export.Open(p.path, p.config.export...)
+	if err != nil {
+		return err
+	}
+	fresh, err := bind(file, p.config.device)
+	if err != nil {
+		_ = file.Close()
+		return err
+	}
+	old := p.state
+	p.state = fresh
+	fresh.replace(p.module, old)
+	return old.close()
+}
+
+// Close frees the program's tensors and unmaps its file. It waits for runs that
+// are going on; later ones fail. Tensors that runs returned stay valid, also
+// where they share memory with the state. A second Close does nothing.
+func (p *Program) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	return p.state.close()
+}
