@@ -7,7 +7,10 @@ import (
 )
 
 // commands makes the subcommands, in the order in which help lists them.
-var commands = []func() *cobra.Command{}
+var commands = []func() *cobra.Command{
+	newSetupCommand,
+	newDoctorCommand,
+}
 
 // newRootCommand builds the whole tree anew, so that tests run command lines
 // without sharing state.
