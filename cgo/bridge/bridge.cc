@@ -1,0 +1,61 @@
+// The bridge: one library between a C function table and libtorch's dispatcher.
+//
+// It is one translation unit on purpose. Parsing the dispatcher's headers is
+// nearly all of the compile time, and each further unit would pay it again.
+#include <torch/headeronly/version.h>
+
+#include "error.h"
+#include "mode.h"
+#include "operator.h"
+#include "process.h"
+#include "tensor.h"
+#include "tfx.h"
+#include "value.h"
+
+namespace {
+
+void release_words(uint64_t heap) noexcept { std::free(reinterpret_cast<void*>(heap)); }
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(void) {
+  static const tfx_api api = {
+      .abi = TFX_ABI,
+      .size = sizeof(tfx_api),
+      .bridge_version = TFX_BRIDGE_VERSION,
+      .torch_compiled = TORCH_VERSION,
+      .torch_running = tfx::torch_running,
+      .released = tfx::Graveyard::get().waiting(),
+      .free = release_words,
+      .find = tfx::find,
+      .list = tfx::list,
+      .has_kernel = tfx::has_kernel,
+      .call = tfx::call,
+      .open_library = tfx::open_library,
+      .tensor_retain = tfx::tensor_retain,
+      .tensor_release = tfx::tensor_release,
+      .tensor_info = tfx::tensor_info,
+      .tensor_new = tfx::tensor_new,
+      .tensor_from_memory = tfx::tensor_from_memory,
+      .tensor_view = tfx::tensor_view,
+      .tensor_bytes = tfx::tensor_bytes,
+      .tensor_data = tfx::tensor_data,
+      .wrapped_number = tfx::wrapped_number,
+      .is_alias = tfx::is_alias,
+      .collect = tfx::collect,
+      .add_batch_dim = tfx::add_batch_dim,
+      .remove_batch_dim = tfx::remove_batch_dim,
+      .generator_new = tfx::generator_new,
+      .generator_seed = tfx::generator_seed,
+      .generator_get_seed = tfx::generator_get_seed,
+      .generator_state = tfx::generator_state,
+      .generator_set_state = tfx::generator_set_state,
+      .generator_release = tfx::generator_release,
+      .object_release = tfx::object_release,
+      .open_cuda = tfx::open_cuda,
+      .info = tfx::info,
+      .warnings = tfx::drain_warnings,
+      .set_deterministic = tfx::set_deterministic,
+  };
+  return &api;
+}

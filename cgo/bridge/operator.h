@@ -1,0 +1,189 @@
+// Operators: found by name, called boxed.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/enum_tag.h>
+#include <dlfcn.h>
+
+#include <mutex>
+#include <sstream>
+#include <unordered_map>
+
+#include "error.h"
+#include "mode.h"
+#include "value.h"
+
+namespace tfx {
+
+// An Op is an operator that was found. It is never freed: libraries are not
+// unloaded, and the program keeps what it resolved.
+struct Op {
+  explicit Op(c10::OperatorHandle h) : handle(h) {
+    for (const auto& a : handle.schema().arguments()) types.push_back(a.real_type());
+  }
+  c10::OperatorHandle handle;
+  std::vector<c10::TypePtr> types;
+};
+
+// Tag names by number. Releases differ in which tags they have, and C++ cannot
+// ask an enum for its names: a tag that is not there fails to substitute.
+class Tags {
+ public:
+  static const char* name(at::Tag t) {
+    static const Tags all;
+    const auto i = static_cast<size_t>(t);
+    return i < kMost && all.names_[i] != nullptr ? all.names_[i] : "unknown";
+  }
+
+ private:
+  static constexpr size_t kMost = 64;
+  const char* names_[kMost] = {};
+
+#define TFX_TAG(n)                                                                                \
+  template <class T, T v = T::n>                                                                  \
+  void put_##n(int) { names_[static_cast<size_t>(v)] = #n; }                                      \
+  template <class T>                                                                              \
+  void put_##n(...) {}
+#define TFX_TAGS(X)                                                                               \
+  X(core) X(cudagraph_unsafe) X(data_dependent_output) X(dynamic_output_shape) X(flexible_layout) \
+  X(generated) X(inplace) X(inplace_view) X(maybe_aliasing_or_mutating)                           \
+  X(needs_contiguous_strides) X(needs_exact_strides) X(needs_fixed_stride_order)                  \
+  X(nondeterministic_bitwise) X(nondeterministic_seeded) X(out) X(out_variant) X(pointwise)       \
+  X(pt2_compliant_tag) X(reduction) X(view_copy)
+  TFX_TAGS(TFX_TAG)
+
+  Tags() {
+#define TFX_PUT(n) put_##n<at::Tag>(0);
+    TFX_TAGS(TFX_PUT)
+#undef TFX_PUT
+  }
+#undef TFX_TAG
+#undef TFX_TAGS
+};
+
+inline void describe(const c10::OperatorHandle& h, std::string& schema, std::string& tags) {
+  std::ostringstream text;
+  text << h.schema();
+  schema = text.str();
+  tags.clear();
+  for (const at::Tag t : h.getTags()) {
+    if (!tags.empty()) tags += ',';
+    tags += Tags::name(t);
+  }
+}
+
+inline int32_t find(const char* name, uint64_t len, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+  return guarded(w, n, o, [&](Writer& out) {
+    static std::mutex mu;
+    static auto* found = new std::unordered_map<std::string, Op*>();
+    const std::string full(name, len);
+    const size_t colons = full.find("::");
+    const size_t dot = full.find('.', colons == std::string::npos ? 0 : colons);
+    const c10::OperatorName op(full.substr(0, dot), dot == std::string::npos ? "" : full.substr(dot + 1));
+    const auto handle = c10::Dispatcher::singleton().findSchema(op);
+    if (!handle.has_value()) return out.head(TFX_NONE);
+    Op* slot;
+    {
+      std::lock_guard<std::mutex> lock(mu);
+      auto& entry = (*found)[full];
+      if (entry == nullptr) entry = new Op(*handle);
+      slot = entry;
+    }
+    std::string schema, tags;
+    describe(*handle, schema, tags);
+    out.head(TFX_INT);
+    out.word(reinterpret_cast<uint64_t>(slot));
+    out.str(schema);
+    out.str(tags);
+  });
+}
+
+inline int32_t list(uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+  return guarded(w, n, o, [&](Writer& out) {
+    std::string all, schema, tags;
+    for (const auto& name : c10::Dispatcher::singleton().getAllOpNames()) {
+      const auto handle = c10::Dispatcher::singleton().findSchema(name);
+      if (!handle.has_value()) continue;
+      describe(*handle, schema, tags);
+      all.append(schema).append("\t").append(tags).append("\n");
+    }
+    out.str(all);
+  });
+}
+
+inline int32_t has_kernel(uint64_t op, int32_t device_kind) noexcept {
+  try {
+    c10::DispatchKey key;
+    switch (static_cast<c10::DeviceType>(device_kind)) {
+      case c10::DeviceType::CPU: key = c10::DispatchKey::CPU; break;
+      case c10::DeviceType::CUDA: key = c10::DispatchKey::CUDA; break;
+      case c10::DeviceType::Meta: key = c10::DispatchKey::Meta; break;
+      case c10::DeviceType::MPS: key = c10::DispatchKey::MPS; break;
+      case c10::DeviceType::XPU: key = c10::DispatchKey::XPU; break;
+      case c10::DeviceType::XLA: key = c10::DispatchKey::XLA; break;
+      case c10::DeviceType::HPU: key = c10::DispatchKey::HPU; break;
+      case c10::DeviceType::MTIA: key = c10::DispatchKey::MTIA; break;
+      case c10::DeviceType::PrivateUse1: key = c10::DispatchKey::PrivateUse1; break;
+      default: return 0;
+    }
+    return reinterpret_cast<const Op*>(op)->handle.hasComputedKernelForDispatchKey(key);
+  } catch (...) {
+    return 0;
+  }
+}
+
+// A Stack borrows this thread's argument stack and leaves it empty, also when the
+// operator throws. A call inside a call, from a custom operator, gets its own.
+class Stack {
+ public:
+  Stack() : mine_(!busy()) {
+    if (mine_) busy() = true;
+  }
+  ~Stack() {
+    if (!mine_) return;
+    shared().clear();
+    busy() = false;
+  }
+  Stack(const Stack&) = delete;
+  Stack& operator=(const Stack&) = delete;
+  torch::jit::Stack& operator*() { return mine_ ? shared() : own_; }
+
+ private:
+  static torch::jit::Stack& shared() {
+    static thread_local torch::jit::Stack s;
+    return s;
+  }
+  static bool& busy() {
+    static thread_local bool b = false;
+    return b;
+  }
+  torch::jit::Stack own_;
+  const bool mine_;
+};
+
+inline int32_t call(uint64_t handle, const tfx_mode* m, const uint64_t* args, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+  return guarded(w, n, o, [&](Writer& out) {
+    const Op& op = *reinterpret_cast<const Op*>(handle);
+    Stack borrowed;
+    torch::jit::Stack& stack = *borrowed;
+    Reader in(args, nargs);
+    for (const auto& type : op.types) stack.push_back(in.value(*type));
+    // The dispatcher reads the tensors on the stack before it checks anything: a
+    // stack of another length would be undefined behaviour.
+    if (!in.done()) throw Fault("bridge: more arguments than the schema has");
+    {
+      Scope scope(m);
+      op.handle.callBoxed(stack);
+    }
+    for (auto& v : stack) out.value(std::move(v));
+  });
+}
+
+inline int32_t open_library(const char* path, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+  return guarded(w, n, o, [&](Writer&) {
+    watch_warnings();
+    if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == nullptr) throw std::runtime_error(dlerror());
+  });
+}
+
+}  // namespace tfx

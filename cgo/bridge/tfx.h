@@ -1,0 +1,154 @@
+// The C face of the bridge: what the Go side and the C++ side agree on, and
+// nothing else. It is plain C, holds no libtorch type, and changes only together
+// with TFX_ABI.
+#ifndef TFX_H_
+#define TFX_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define TFX_NOEXCEPT noexcept
+#else
+#define TFX_NOEXCEPT
+#endif
+
+// TFX_ABI is raised with every change of this file that an older library or
+// program would misread.
+#define TFX_ABI 1
+
+// TFX_BRIDGE_VERSION is for people.
+#define TFX_BRIDGE_VERSION "0.1.0"
+
+// Values cross as a stream of 64-bit words. A value is a head word, the kind in
+// its low 8 bits and a count above them, and what the kind says after it. The
+// stream holds no pointer to the caller's memory, so it may live on a Go stack.
+enum tfx_kind {
+  TFX_NONE = 0,
+  TFX_TENSOR = 1,      // handle; in results a word with the bytes it alone owns follows
+  TFX_UNDEFINED = 2,   // a tensor that is not there, which is not None
+  TFX_INT = 3,         // int64
+  TFX_UINT = 4,        // uint64, where int64 does not hold it
+  TFX_FLOAT = 5,       // bits of a double
+  TFX_BOOL = 6,        // the count is 0 or 1
+  TFX_COMPLEX = 7,     // bits of two doubles
+  TFX_STR = 8,         // count bytes, padded to whole words
+  TFX_DEVICE = 9,      // kind and index as int64
+  TFX_GENERATOR = 10,  // handle
+  TFX_OBJECT = 11,     // handle; in results the type's name follows as TFX_STR
+  TFX_TENSORS = 12,    // count handles, 0 for None; in results a word of bytes after each
+  TFX_INTS = 13,       // count int64
+  TFX_FLOATS = 14,     // count doubles
+  TFX_BOOLS = 15,      // count words of 0 or 1
+  TFX_LIST = 16,       // count values
+  TFX_TUPLE = 17,      // count values
+  TFX_DICT = 18,       // count keys and values, alternating
+};
+
+// What a function returns. The classes of Python's exceptions, by C++ type.
+enum tfx_code {
+  TFX_OK = 0,
+  TFX_RUNTIME = 1,
+  TFX_TYPE = 2,
+  TFX_VALUE = 3,
+  TFX_INDEX = 4,
+  TFX_NOT_IMPLEMENTED = 5,
+  TFX_LINALG = 6,
+  TFX_MEMORY = 7,
+  TFX_ACCELERATOR = 8,  // the context of the device may be lost
+  TFX_SYNTAX = 9,
+  TFX_INTERNAL = 10,  // the two sides of the bridge disagree: a bug here
+};
+
+// tfx_out receives results or the message of a failure, in the same crossing.
+// The caller gives n words at w. After a call, used counts the words that were
+// written, or the bytes of the message; when they did not fit, heap holds them
+// instead and is freed by tfx_api.free.
+typedef struct tfx_out {
+  uint64_t used;
+  uint64_t heap;
+} tfx_out;
+
+// tfx_mode is what a call needs of libtorch's per-thread state. It is set inside
+// the entry and restored before it returns.
+#define TFX_MAX_VMAP 8
+typedef struct tfx_mode {
+  uint32_t flags;
+  int32_t threads;  // intra-op, 1 at least
+  int32_t autocast_device;
+  int32_t autocast_dtype;
+  int32_t vmap_levels;
+  int32_t reserved;
+  int64_t vmap_size[TFX_MAX_VMAP];
+  int64_t vmap_randomness[TFX_MAX_VMAP];
+} tfx_mode;
+
+enum tfx_flag {
+  TFX_GRAD = 1,
+  TFX_INFERENCE = 2,
+  TFX_AUTOCAST = 4,           // autocast_device and autocast_dtype are set
+  TFX_AUTOCAST_ENABLED = 8,   // on or off, as autocast(enabled=False) inside another
+  TFX_AUTOCAST_NO_CACHE = 16,
+};
+
+// tfx_api is the function table. No function keeps a pointer that it was given,
+// except from_memory its memory; none calls back; none throws. mode may be null:
+// no gradients, one thread.
+typedef struct tfx_api {
+  uint32_t abi;
+  uint32_t size;               // of this struct
+  const char* bridge_version;
+  const char* torch_compiled;  // the headers' version, "2.15.0"
+  uint64_t (*torch_running)(void) TFX_NOEXCEPT;  // the loaded library's: major<<56 | minor<<48 | patch<<40
+  const volatile uint64_t* released;             // how many from_memory storages wait to be collected
+
+  void (*free)(uint64_t heap) TFX_NOEXCEPT;
+
+  // operators
+  int32_t (*find)(const char* name, uint64_t len, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // INT handle, STR schema, STR tags; NONE where there is no such operator
+  int32_t (*list)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                                  // STR: schema TAB tags NEWLINE, for each
+  int32_t (*has_kernel)(uint64_t op, int32_t device_kind) TFX_NOEXCEPT;
+  int32_t (*call)(uint64_t op, const tfx_mode* m, const uint64_t* args, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*open_library)(const char* path, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+
+  // tensors
+  void (*tensor_retain)(uint64_t t) TFX_NOEXCEPT;
+  void (*tensor_release)(uint64_t t) TFX_NOEXCEPT;
+  int32_t (*tensor_info)(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // plain words, see info in tensor.h
+  int32_t (*tensor_new)(int32_t dtype, const int64_t* sizes, uint64_t ndim, const void* data, uint64_t nbytes, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*tensor_from_memory)(int32_t dtype, void* mem, uint64_t nbytes, const int64_t* sizes, const int64_t* strides, uint64_t ndim, int64_t offset, uint64_t id, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*tensor_view)(uint64_t base, int32_t dtype, const int64_t* sizes, const int64_t* strides, uint64_t ndim, int64_t offset, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*tensor_bytes)(uint64_t t, void* dst, uint64_t cap, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // one word: bytes copied
+  int32_t (*tensor_data)(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                            // one word: address
+  int32_t (*wrapped_number)(const uint64_t* arg, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*is_alias)(uint64_t a, uint64_t b) TFX_NOEXCEPT;
+  uint64_t (*collect)(uint64_t* ids, uint64_t n) TFX_NOEXCEPT;  // ids of storages that libtorch dropped since
+
+  // functorch
+  int32_t (*add_batch_dim)(const tfx_mode* m, uint64_t t, int64_t dim, int64_t level, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*remove_batch_dim)(const tfx_mode* m, uint64_t t, int64_t level, int64_t batch, int64_t out_dim, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+
+  // generators and objects
+  int32_t (*generator_new)(uint64_t seed, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*generator_seed)(uint64_t g, uint64_t seed, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;      // g 0: the default ones of all devices
+  int32_t (*generator_get_seed)(uint64_t g, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // one word
+  int32_t (*generator_state)(uint64_t g, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;     // a tensor of bytes
+  int32_t (*generator_set_state)(uint64_t g, uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  void (*generator_release)(uint64_t g) TFX_NOEXCEPT;
+  void (*object_release)(uint64_t obj) TFX_NOEXCEPT;
+
+  // the process
+  int32_t (*open_cuda)(const char* path, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // INT devices
+  int32_t (*info)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                        // STR: key TAB value lines, then the build configuration
+  int32_t (*warnings)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                    // STR, one NUL-ended text each; emptied
+  int32_t (*set_deterministic)(int32_t on, int32_t warn_only, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+} tfx_api;
+
+// tfx_get_api is the only symbol of the library.
+typedef const tfx_api* (*tfx_get_api_fn)(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // TFX_H_

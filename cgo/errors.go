@@ -1,0 +1,62 @@
+package libtorch
+
+import (
+	"strings"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// An Error is a failure that libtorch reported. Its text is libtorch's message
+// without the C++ backtrace; the operator's name is in Op and not in the text,
+// since callers name the operator their own way.
+type Error struct {
+	Op      string // "aten::mm"; "" where no operator was called
+	Message string
+	classes []error
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the classes of ir: first Python's, then those that say more.
+func (e *Error) Unwrap() []error { return e.classes }
+
+// classes by the codes of bridge/tfx.h.
+var classes = [...]*ir.Class{
+	1: ir.ErrRuntime, 2: ir.ErrType, 3: ir.ErrValue, 4: ir.ErrIndex, 5: ir.ErrNotImplemented, 6: ir.ErrLinAlg,
+	7: ir.ErrOutOfMemory, 8: ir.ErrRuntime, 9: ir.ErrSyntax, 10: ir.ErrRuntime,
+}
+
+// failure makes the error of a call that returned code.
+func failure(op string, code int32, message string) error {
+	e := &Error{Op: op, Message: clean(message)}
+	class := ir.ErrRuntime
+	if code > 0 && int(code) < len(classes) {
+		class = classes[code]
+	}
+	e.classes = append(e.classes, class)
+	// The CPU allocator throws the general class; Python shows a RuntimeError.
+	if class == ir.ErrRuntime && (strings.Contains(message, "can't allocate memory") || strings.Contains(message, "not enough memory")) {
+		e.classes = append(e.classes, ir.ErrOutOfMemory)
+	}
+	return e
+}
+
+// clean cuts what helps nobody: of a missing kernel's message the forty lines
+// that list registrations, and the advice for PyTorch's mobile builds; of others
+// the C++ stack that some carry in their text.
+func clean(s string) string {
+	if strings.HasPrefix(s, "Could not run '") {
+		s, _, _ = strings.Cut(s, "\n\n")
+		before, advice, ok := strings.Cut(s, "This could be because")
+		if _, rest, found := strings.Cut(advice, "for possible resolutions. "); ok && found {
+			s = before + rest
+		}
+	}
+	s, _, _ = strings.Cut(s, "\nException raised from ")
+	return strings.TrimRight(s, " \n")
+}
+
+func closedError(what string) error {
+	return ir.Errorf(ir.ErrClosed, "%s: the tensor is closed", what)
+}

@@ -1,0 +1,180 @@
+package libtorch
+
+// #include "trampoline.h"
+import "C"
+
+import (
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// An Operator is an operator of the dispatcher, found once. It is safe for
+// concurrent use and never goes away.
+type Operator struct {
+	handle uint64
+	schema *ir.Schema
+	params []param
+}
+
+var operators sync.Map // string -> *Operator
+
+// Find returns the operator of a name, "aten::add.Tensor", resolved once for the
+// process. The error wraps [ir.ErrUnsupported] where libtorch has no such
+// operator: a library that registers it may not be open yet, see [OpenLibrary].
+func Find(op string) (*Operator, error) {
+	if o, ok := operators.Load(op); ok {
+		return o.(*Operator), nil
+	}
+	if err := Open(); err != nil {
+		return nil, err
+	}
+	if op == "" {
+		return nil, unknown(op)
+	}
+	var r reply
+	name := unsafe.StringData(op)
+	code := C.tfx_find((*C.char)(unsafe.Pointer(name)), C.uint64_t(len(op)), r.w(), replyWords, &r.out)
+	if code != 0 {
+		return nil, r.fail(op, code)
+	}
+	defer r.done()
+	w := r.view()
+	if w[0]&0xff == C.TFX_NONE {
+		return nil, unknown(op)
+	}
+	text, n := str(w[3:], int(w[2]>>8))
+	tags, _ := str(w[4+n:], int(w[3+n]>>8))
+	schema, err := parse(text, tags)
+	if err != nil {
+		return nil, err
+	}
+	o, _ := operators.LoadOrStore(op, &Operator{handle: w[1], schema: schema, params: params(schema)})
+	return o.(*Operator), nil
+}
+
+func unknown(op string) error {
+	return ir.Errorf(ir.ErrUnsupported, "operator %q: libtorch %s has none of that name", op, loaded.version)
+}
+
+// parse reads what libtorch says of an operator. Tags of a newer libtorch are
+// left out.
+func parse(text, tags string) (*ir.Schema, error) {
+	s, err := ir.ParseSchema(text)
+	if err != nil {
+		return nil, err
+	}
+	if tags != "" {
+		s.Tags, _ = ir.ParseTags(strings.Split(tags, ","))
+	}
+	return s, nil
+}
+
+// Schemas lists the operators that the running libtorch and the libraries opened
+// so far have registered, in no order.
+func Schemas() ([]*ir.Schema, error) {
+	if err := Open(); err != nil {
+		return nil, err
+	}
+	var r reply
+	if code := C.tfx_list(r.w(), replyWords, &r.out); code != 0 {
+		return nil, r.fail("", code)
+	}
+	text := r.one()
+	all := make([]*ir.Schema, 0, strings.Count(text, "\n"))
+	for line := range strings.Lines(text) {
+		schema, tags, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		s, err := parse(schema, tags)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// Schema returns the signature, with its tags. It must not be changed.
+func (o *Operator) Schema() *ir.Schema { return o.schema }
+
+// HasKernel reports whether the operator can run on a kind of device, by a kernel
+// of its own or through the operators that it is made of.
+func (o *Operator) HasKernel(kind ir.DeviceKind) bool {
+	n, _ := ir.NewDevice(kind, -1).C10()
+	return C.tfx_has_kernel(C.uint64_t(o.handle), C.int32_t(n)) != 0
+}
+
+// Call runs the operator. args holds exactly one value for each argument of the
+// schema, in its order, defaults filled in; the values are
+//
+//	schema type               Go value
+//	T?                        nil, or as T
+//	Tensor                    *Tensor; nil is an undefined tensor, as Python makes of None
+//	int, SymInt               int64, int
+//	float, SymFloat           float64
+//	bool, SymBool             bool
+//	Scalar                    int64, int, uint64, float64, bool, complex128
+//	str                       string
+//	ScalarType                ir.DType
+//	Layout, MemoryFormat      ir.Layout, ir.MemoryFormat
+//	Device                    ir.Device
+//	Generator                 *Generator
+//	Storage, Stream, classes  *Object
+//	Tensor[], Tensor?[]       []*Tensor, with nil for None where the schema allows it
+//	int[], float[], bool[]    []int64, []float64, []bool
+//	str[], Scalar[]           []string; []int64, []float64, []bool, []complex128
+//	any list, a tuple         []any of the above
+//
+// A value of another kind is an error of class [ir.ErrType], a list whose length
+// the schema does not allow one of class [ir.ErrValue] and a closed tensor one of
+// class [ir.ErrClosed], each naming the argument. What libtorch reports is an
+// [*Error].
+//
+// The results are the caller's to close. A result that is None or an undefined
+// tensor is nil, a list of tensors []*Tensor, a tuple or other list []any, a dict
+// []any of []any{key, value}. An operator that writes an argument returns a new
+// handle of it.
+//
+// The call runs on the calling goroutine, at most so many at once as there are
+// slots; with more than one thread it runs on a worker of its own.
+func (o *Operator) Call(m *Mode, args []any) ([]any, error) {
+	if n := m.threads(); n > 1 {
+		var results []any
+		var err error
+		onWorker(n, func() { results, err = o.run(m, args) })
+		return results, err
+	}
+	slots.acquire()
+	results, err := o.run(m, args)
+	slots.release()
+	if loaded.released != nil {
+		collectReleased()
+	}
+	return results, err
+}
+
+// run calls the operator on this thread.
+func (o *Operator) run(m *Mode, args []any) ([]any, error) {
+	var cmode C.tfx_mode
+	mode, err := m.encode(&cmode)
+	if err != nil {
+		return nil, err
+	}
+	var words [argWords]uint64
+	var used [argTensors]*handle
+	e := encoder{w: words[:0], used: used[:0]}
+	if err := e.args(o, args); err != nil {
+		e.unuse()
+		return nil, err
+	}
+	var r reply
+	code := C.tfx_call(C.uint64_t(o.handle), mode, (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(e.w))), C.uint64_t(len(e.w)), r.w(), replyWords, &r.out)
+	e.unuse()
+	if code != 0 {
+		return nil, r.fail(o.schema.Op, code)
+	}
+	results, err := decode(r.view(), o.schema.Returns)
+	r.done()
+	return results, err
+}
