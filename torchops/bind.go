@@ -1,0 +1,117 @@
+package torchops
+
+import (
+	"slices"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// matching says which of Python's two ways of matching arguments is followed.
+type matching uint8
+
+const (
+	// matchOps is how torch.ops.aten.add.Tensor takes arguments, with a number
+	// in a Tensor's place let in everywhere: recorded calls have them.
+	matchOps matching = iota
+	// matchPublic is how torch.add tries a signature: a bool is no int, a 0-dim
+	// tensor can be a number, self may be called input, and numbers are tensors
+	// for few functions.
+	matchPublic
+	// matchPublicNumbers is matchPublic for those few.
+	matchPublicNumbers
+)
+
+// bind returns one encoded value per argument of the schema. The rules and
+// messages are those of torch/csrc/jit/python/pybind_utils.h of 2.15.0, which
+// raises RuntimeError for all of them.
+func (c *call) bind(args []any, kw []Kwarg) ([]any, error) {
+	s := c.schema
+	args = withoutScopes(args)
+	if len(args)+len(kw) > len(s.Args) && !s.VarArgs {
+		return nil, ir.Errorf(ir.ErrRuntime, "%s() expected at most %d argument(s) but received %d argument(s). Declaration: %s",
+			s.Name(), len(s.Args), len(args)+len(kw), s)
+	}
+	if n := s.Positional(); len(args) > n {
+		return nil, ir.Errorf(ir.ErrRuntime, "%s() takes %d positional argument(s) but %d was/were given. Declaration: %s", s.Name(), n, len(args), s)
+	}
+	values := make([]any, len(s.Args))
+	given := make([]bool, len(s.Args))
+	for i, a := range args {
+		values[i], given[i] = a, true
+	}
+	for _, k := range kw {
+		i, ok := c.argument(k.Name)
+		if !ok {
+			return nil, ir.Errorf(ir.ErrRuntime, "Unknown keyword argument '%s' for operator '%s'. Schema: %s", k.Name, s.Name(), s)
+		}
+		if given[i] {
+			return nil, ir.Errorf(ir.ErrRuntime, "Argument '%s' specified both as positional and keyword argument. Schema: %s", k.Name, s)
+		}
+		values[i], given[i] = k.Value, true
+	}
+	for i := range s.Args {
+		p := &s.Args[i]
+		if !given[i] {
+			if p.Default == nil {
+				return nil, ir.Errorf(ir.ErrRuntime, "%s() is missing value for argument '%s'. Declaration: %s", s.Name(), p.Name, s)
+			}
+			values[i] = p.Default
+		}
+		v, err := normalize(values[i])
+		if err != nil {
+			return nil, err
+		}
+		encoded, ok, err := c.encode(v, &p.Type)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, ir.Errorf(ir.ErrRuntime, "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'. Position: %d. Declaration: %s",
+				s.Name(), pythonType(p.Type), p.Name, typeName(v), i, s)
+		}
+		values[i] = encoded
+	}
+	return values, nil
+}
+
+// argument finds a keyword, also by the spellings that the public functions
+// take.
+func (c *call) argument(name string) (int, bool) {
+	i, ok := c.schema.Arg(name)
+	if ok || c.match == matchOps {
+		return i, ok
+	}
+	for _, alias := range [][2]string{{"input", "self"}, {"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "self"}, {"x2", "other"}} {
+		if alias[0] == name {
+			return c.schema.Arg(alias[1])
+		}
+	}
+	return 0, false
+}
+
+func withoutScopes(args []any) []any {
+	isScope := func(a any) bool { _, ok := a.(inScope); return ok }
+	if slices.ContainsFunc(args, isScope) {
+		return slices.DeleteFunc(slices.Clone(args), isScope)
+	}
+	return args
+}
+
+// pythonType is what Python's messages call a schema type.
+func pythonType(t ir.Type) string {
+	switch t.Kind {
+	case ir.TypeOptional:
+		return "Optional[" + pythonType(*t.Elem) + "]"
+	case ir.TypeList:
+		return "List[" + pythonType(*t.Elem) + "]"
+	case ir.TypeScalar:
+		return "number"
+	case ir.TypeSymInt, ir.TypeDType, ir.TypeLayout, ir.TypeMemoryFormat:
+		return "int"
+	case ir.TypeSymFloat:
+		return "float"
+	case ir.TypeSymBool:
+		return "bool"
+	}
+	return t.String()
+}

@@ -1,0 +1,320 @@
+package torchops
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// Python's builtins that graphs call.
+
+func init() {
+	define("builtins.round", "number, ndigits?", func(_ *libtorch.Mode, a []any) (any, error) { return round(a[0], a[1]) })
+	define("round", "number, ndigits?", func(_ *libtorch.Mode, a []any) (any, error) { return round(a[0], a[1]) })
+	define("builtins.abs", "x", func(m *libtorch.Mode, a []any) (any, error) {
+		return unary(m, "abs()", "aten::abs", absolute, a[0])
+	})
+	define("builtins.int", "x?", func(m *libtorch.Mode, a []any) (any, error) {
+		if a[0] == nil {
+			return int64(0), nil
+		}
+		return toInt(m, a[0])
+	})
+	define("builtins.float", "x?", func(m *libtorch.Mode, a []any) (any, error) {
+		if a[0] == nil {
+			return 0.0, nil
+		}
+		return toFloat(m, a[0])
+	})
+	define("builtins.bool", "x?", func(m *libtorch.Mode, a []any) (any, error) { return truthOf(m, a[0]) })
+	define("builtins.len", "obj", func(_ *libtorch.Mode, a []any) (any, error) {
+		t, ok := a[0].(*Tensor)
+		if !ok {
+			n, err := lengthOf(a[0])
+			return int64(n), err
+		}
+		info, err := t.info()
+		if err == nil && len(info.Sizes) == 0 {
+			err = ir.Errorf(ir.ErrType, "len() of a 0-d tensor")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return info.Sizes[0], nil
+	})
+	define("builtins.max", "*values", func(m *libtorch.Mode, a []any) (any, error) { return extreme(m, "max", a[0].([]any)) })
+	define("builtins.min", "*values", func(m *libtorch.Mode, a []any) (any, error) { return extreme(m, "min", a[0].([]any)) })
+	define("builtins.sum", "iterable, start?", func(m *libtorch.Mode, a []any) (any, error) {
+		start := a[1]
+		if start == nil {
+			start = int64(0)
+		}
+		return sum(m, a[0], start)
+	})
+	define("builtins.pow", "base, exp", func(m *libtorch.Mode, a []any) (any, error) {
+		return Invoke(m, ir.FuncOf("operator.pow"), a, nil)
+	})
+	define("builtins.divmod", "a, b", func(m *libtorch.Mode, a []any) (any, error) {
+		q, err := Invoke(m, ir.FuncOf("operator.floordiv"), a, nil)
+		if err != nil {
+			return nil, err
+		}
+		r, err := Invoke(m, ir.FuncOf("operator.mod"), a, nil)
+		return ir.PyTuple{q, r}, err
+	})
+	define("builtins.list", "iterable?", func(m *libtorch.Mode, a []any) (any, error) { return iterate(m, a[0]) })
+	define("builtins.tuple", "iterable?", func(m *libtorch.Mode, a []any) (any, error) {
+		x, err := iterate(m, a[0])
+		return ir.PyTuple(x), err
+	})
+	define("builtins.getattr", "obj, name, default?", func(m *libtorch.Mode, a []any) (any, error) {
+		name, ok := a[1].(string)
+		if !ok {
+			return nil, ir.Errorf(ir.ErrType, "attribute name must be string, not '%s'", typeName(a[1]))
+		}
+		return getAttr(m, a[0], name)
+	})
+}
+
+// round is Python's: halves go to even, also in the decimal digits, since the
+// number is rounded from its exact value.
+func round(v, digits any) (any, error) {
+	if _, ok := v.(*Tensor); ok {
+		return nil, ir.Errorf(ir.ErrType, "type Tensor doesn't define __round__ method")
+	}
+	k := kindOf(v)
+	if k == notNumber || k == complexKind {
+		return nil, ir.Errorf(ir.ErrType, "type %s doesn't define __round__ method", typeName(v))
+	}
+	if digits == nil {
+		if k == floatKind {
+			return floatToInt(math.RoundToEven(v.(float64)))
+		}
+		return asInt(v), nil
+	}
+	if d := kindOf(digits); d != intKind && d != boolKind {
+		return nil, ir.Errorf(ir.ErrType, "'%s' object cannot be interpreted as an integer", typeName(digits))
+	}
+	n := asInt(digits)
+	if k == floatKind {
+		return roundFloat(v.(float64), n)
+	}
+	if n >= 0 {
+		return asInt(v), nil
+	}
+	if n < -19 {
+		return int64(0), nil
+	}
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(-n), nil)
+	return roundToUnit(big.NewRat(asInt(v), 1), unit, func(r *big.Rat) (any, error) {
+		if !r.Num().IsInt64() {
+			return nil, errTooLarge("round")
+		}
+		return r.Num().Int64(), nil
+	})
+}
+
+func roundFloat(x float64, n int64) (any, error) {
+	// beyond these a double has no digits to round, or none that remain
+	if math.IsNaN(x) || math.IsInf(x, 0) || n > 323 {
+		return x, nil
+	}
+	if n < -308 {
+		return math.Copysign(0, x), nil
+	}
+	if n >= 0 {
+		r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'f', int(n), 64), 64)
+		if err != nil {
+			return nil, ir.Errorf(ir.ErrValue, "rounded value too large to represent")
+		}
+		return r, nil
+	}
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(-n), nil)
+	return roundToUnit(new(big.Rat).SetFloat64(x), unit, func(r *big.Rat) (any, error) {
+		f, _ := r.Float64()
+		if math.IsInf(f, 0) {
+			return nil, ir.Errorf(ir.ErrValue, "rounded value too large to represent")
+		}
+		return math.Copysign(f, x), nil
+	})
+}
+
+// roundToUnit rounds x to a multiple of unit, halves to an even multiple.
+func roundToUnit(x *big.Rat, unit *big.Int, finish func(*big.Rat) (any, error)) (any, error) {
+	scaled := new(big.Rat).Quo(x, new(big.Rat).SetInt(unit))
+	twice := new(big.Int).Mul(scaled.Num(), big.NewInt(2))
+	denominator := new(big.Int).Mul(scaled.Denom(), big.NewInt(2))
+	q, r := new(big.Int).DivMod(twice.Add(twice, scaled.Denom()), denominator, new(big.Int))
+	if r.Sign() == 0 && q.Bit(0) == 1 {
+		q.Sub(q, big.NewInt(1)) // exactly a half, which went up to an odd multiple
+	}
+	return finish(new(big.Rat).SetInt(q.Mul(q, unit)))
+}
+
+// toInt is int(v).
+func toInt(m *libtorch.Mode, v any) (any, error) {
+	if s, ok := v.(string); ok {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return nil, ir.Errorf(ir.ErrValue, "invalid literal for int() with base 10: '%s'", s)
+		}
+		return n, nil
+	}
+	n, err := realNumber(m, v)
+	if err != nil {
+		return nil, err
+	}
+	if x, ok := n.(float64); ok {
+		return floatToInt(math.Trunc(x))
+	}
+	return asInt(n), nil
+}
+
+// toFloat is float(v).
+func toFloat(m *libtorch.Mode, v any) (any, error) {
+	if s, ok := v.(string); ok {
+		x, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return nil, ir.Errorf(ir.ErrValue, "could not convert string to float: '%s'", s)
+		}
+		return x, nil
+	}
+	n, err := realNumber(m, v)
+	return asFloat(n), err
+}
+
+// iterate returns the items of v; those of a tensor are its rows.
+func iterate(m *libtorch.Mode, v any) ([]any, error) {
+	if v == nil {
+		return []any{}, nil
+	}
+	if t, ok := v.(*Tensor); ok {
+		rows, err := CallMode(m, "aten::unbind.int", []any{t}, nil)
+		list, _ := rows.([]any)
+		return list, err
+	}
+	x, kind := items(v)
+	if kind == "" {
+		return nil, ir.Errorf(ir.ErrType, "'%s' object is not iterable", typeName(v))
+	}
+	return append([]any{}, x...), nil
+}
+
+// extreme is max() or min(), which keep the first of equal values.
+func extreme(m *libtorch.Mode, name string, values []any) (any, error) {
+	if len(values) == 1 {
+		var err error
+		if values, err = iterate(m, values[0]); err != nil {
+			return nil, err
+		}
+	}
+	if len(values) == 0 {
+		return nil, ir.Errorf(ir.ErrValue, "%s() arg is an empty sequence", name)
+	}
+	better, sign, swapped := "gt", ">", "lt"
+	if name == "min" {
+		better, sign, swapped = "lt", "<", "gt"
+	}
+	best := values[0]
+	for _, v := range values[1:] {
+		holds := func(c int) bool { return c > 0 == (name == "max") && c != 0 }
+		r, err := compare(m, better, sign, swapped, holds, v, best)
+		if err != nil {
+			return nil, err
+		}
+		wins, err := truthOf(m, r)
+		_, _ = discard(r, nil)
+		if err != nil {
+			return nil, err
+		}
+		if wins {
+			best = v
+		}
+	}
+	return best, nil
+}
+
+// sum is start plus every item of v, from left to right.
+func sum(m *libtorch.Mode, v, start any) (any, error) {
+	x, err := iterate(m, v)
+	if err != nil {
+		return nil, err
+	}
+	add := &binaries[0]
+	total := start
+	for i, item := range x {
+		next, err := add.apply(m, total, item, false)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			_, _ = discard(total, nil)
+		}
+		total = next
+	}
+	return total, nil
+}
+
+// getAttr is getattr(v, name) for what a graph asks of tensors.
+func getAttr(m *libtorch.Mode, v any, name string) (any, error) {
+	if o, ok := v.(*ir.PyObject); ok {
+		for i, field := range o.Fields {
+			if field == name {
+				return o.Values[i], nil
+			}
+		}
+	}
+	t, ok := v.(*Tensor)
+	if !ok {
+		return nil, ir.Errorf(ir.ErrAttribute, "'%s' object has no attribute '%s'", typeName(v), name)
+	}
+	if op, isView := tensorViews[name]; isView {
+		return CallMode(m, op, []any{t}, nil)
+	}
+	info, err := t.info()
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case "shape":
+		return intTuple(info.Sizes), nil
+	case "dtype":
+		return info.DType, nil
+	case "device":
+		return info.Device, nil
+	case "layout":
+		return info.Layout, nil
+	case "ndim":
+		return int64(len(info.Sizes)), nil
+	case "requires_grad":
+		return info.RequiresGrad, nil
+	case "itemsize":
+		return int64(info.DType.Size()), nil
+	case "nbytes":
+		return info.Numel * int64(info.DType.Size()), nil
+	case "is_cpu":
+		return info.Device.Kind() == ir.DeviceCPU, nil
+	case "is_cuda":
+		return info.Device.Kind() == ir.DeviceCUDA, nil
+	case "is_meta":
+		return info.Device.Kind() == ir.DeviceMeta, nil
+	case "is_sparse":
+		return info.Layout == ir.Sparse, nil
+	case "is_quantized":
+		return info.DType.IsQuantized(), nil
+	}
+	return nil, ir.Errorf(ir.ErrAttribute, "'Tensor' object has no attribute '%s'", name)
+}
+
+// tensorViews are the attributes of a tensor that are operators.
+var tensorViews = map[string]string{
+	"T": "aten::numpy_T", "H": "aten::matrix_H", "mT": "aten::mT", "mH": "aten::mH",
+	"real": "aten::real", "imag": "aten::imag", "data": "aten::detach",
+}
+
+func intTuple(x []int64) ir.PyTuple {
+	return ir.PyTuple(listOf(x, func(n int64) any { return n }))
+}

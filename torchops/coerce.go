@@ -1,0 +1,219 @@
+package torchops
+
+import (
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// encode turns a value of a run into what the bridge takes for an argument of
+// type t. ok is false where Python would not take it either.
+func (c *call) encode(v any, t *ir.Type) (encoded any, ok bool, err error) {
+	switch t.Kind {
+	case ir.TypeOptional:
+		if v == nil {
+			return nil, true, nil
+		}
+		return c.encode(v, t.Elem)
+	case ir.TypeTensor:
+		return c.tensor(v)
+	case ir.TypeInt, ir.TypeSymInt:
+		n, ok, err := c.integer(v)
+		return n, ok, err
+	case ir.TypeFloat, ir.TypeSymFloat:
+		x, ok, err := c.float(v)
+		return x, ok, err
+	case ir.TypeBool, ir.TypeSymBool:
+		return c.boolean(v)
+	case ir.TypeScalar, ir.TypeComplex:
+		if x, isTensor := v.(*Tensor); isTensor {
+			v, err = c.number(x)
+		}
+		return v, kindOf(v) != notNumber, err
+	case ir.TypeStr, ir.TypeDimname:
+		_, ok = v.(string)
+		return v, ok, nil
+	case ir.TypeDType:
+		return codeOrSelf[ir.DType](v, ir.DTypeFromC10)
+	case ir.TypeLayout:
+		return codeOrSelf[ir.Layout](v, ir.LayoutFromC10)
+	case ir.TypeMemoryFormat:
+		return codeOrSelf[ir.MemoryFormat](v, ir.MemoryFormatFromC10)
+	case ir.TypeDevice:
+		if name, isName := v.(string); isName {
+			v, err = ir.ParseDevice(name)
+		}
+		_, ok = v.(ir.Device)
+		return v, ok, err
+	case ir.TypeList:
+		return c.list(v, t)
+	case ir.TypeNone:
+		return nil, v == nil, nil
+	case ir.TypeTuple:
+		x, kind := items(v)
+		if kind == "" || len(x) != len(t.Elems) {
+			return nil, false, nil
+		}
+		return c.each(x, func(i int) *ir.Type { return &t.Elems[i] })
+	}
+	// generators, storages, custom objects and Any: the bridge knows
+	return c.opaque(v), true, nil
+}
+
+// opaque hands a value of any type to the bridge, tensors as their handles.
+func (c *call) opaque(v any) any {
+	if t, ok := v.(*Tensor); ok {
+		return t.handle
+	}
+	if x, kind := items(v); kind != "" {
+		return listOf(x, c.opaque)
+	}
+	return v
+}
+
+// codeOrSelf takes a dtype and the like, or its number in c10 as Python's
+// torch.ops does.
+func codeOrSelf[T any](v any, fromCode func(int) (T, error)) (any, bool, error) {
+	switch v := v.(type) {
+	case T:
+		return v, true, nil
+	case int64:
+		code, err := fromCode(int(v))
+		return code, true, err
+	}
+	return nil, false, nil
+}
+
+// tensor takes a tensor, or a number as a wrapped one.
+func (c *call) tensor(v any) (any, bool, error) {
+	if t, ok := v.(*Tensor); ok {
+		return t.handle, true, nil
+	}
+	if kindOf(v) == notNumber || c.match == matchPublic {
+		return nil, false, nil
+	}
+	h, err := libtorch.WrappedNumber(v)
+	if err != nil {
+		return nil, false, err
+	}
+	c.made = append(c.made, h)
+	return h, true, nil
+}
+
+// number reads a tensor of one element where a number is expected.
+func (c *call) number(t *Tensor) (any, error) {
+	info, err := t.info()
+	if err != nil || info.Numel != 1 || c.match != matchOps && len(info.Sizes) > 0 {
+		return nil, err
+	}
+	return item(c.mode, t)
+}
+
+func (c *call) integer(v any) (int64, bool, error) {
+	if t, isTensor := v.(*Tensor); isTensor {
+		info, err := t.info()
+		if err != nil || !info.DType.IsInt() {
+			return 0, false, err
+		}
+		if v, err = c.number(t); err != nil {
+			return 0, false, err
+		}
+	}
+	switch v := v.(type) {
+	case int64:
+		return v, true, nil
+	case bool:
+		return asInt(v), c.match == matchOps, nil
+	}
+	return 0, false, nil
+}
+
+func (c *call) float(v any) (float64, bool, error) {
+	if t, isTensor := v.(*Tensor); isTensor {
+		var err error
+		if v, err = c.number(t); err != nil {
+			return 0, false, err
+		}
+	}
+	k := kindOf(v)
+	return asFloat(v), k != notNumber && k != complexKind, nil
+}
+
+// boolean takes what torch.ops does: anything that has a truth value.
+func (c *call) boolean(v any) (any, bool, error) {
+	if b, ok := v.(bool); ok {
+		return b, true, nil
+	}
+	if t, isTensor := v.(*Tensor); isTensor {
+		var err error
+		if v, err = c.number(t); err != nil {
+			return nil, false, err
+		}
+	}
+	return truth(v), c.match == matchOps && kindOf(v) != notNumber, nil
+}
+
+// list takes a list or tuple; and for a list of a fixed length one value, or a
+// list of one, which stands for all.
+func (c *call) list(v any, t *ir.Type) (any, bool, error) {
+	x, kind := items(v)
+	if kind == "" {
+		if t.Len == 0 || kindOf(v) == notNumber {
+			return nil, false, nil
+		}
+		x = []any{v}
+	}
+	if t.Len > 1 && len(x) == 1 && t.Elem.Kind != ir.TypeTensor {
+		one := x[0]
+		x = make([]any, t.Len)
+		for i := range x {
+			x[i] = one
+		}
+	}
+	switch elem := t.Elem.Required(); elem.Kind {
+	case ir.TypeTensor:
+		list := make([]*libtorch.Tensor, len(x))
+		for i, item := range x {
+			h, ok, err := c.encode(item, t.Elem)
+			if !ok || err != nil {
+				return nil, false, err
+			}
+			list[i], _ = h.(*libtorch.Tensor)
+		}
+		return list, true, nil
+	case ir.TypeInt, ir.TypeSymInt:
+		return encodeAll(x, c.integer)
+	case ir.TypeFloat, ir.TypeSymFloat:
+		return encodeAll(x, c.float)
+	case ir.TypeBool, ir.TypeSymBool:
+		return encodeAll(x, func(v any) (bool, bool, error) { b, ok := v.(bool); return b, ok, nil })
+	case ir.TypeStr, ir.TypeDimname:
+		return encodeAll(x, func(v any) (string, bool, error) { s, ok := v.(string); return s, ok, nil })
+	}
+	return c.each(x, func(int) *ir.Type { return t.Elem })
+}
+
+// encodeAll makes the typed slice of a list.
+func encodeAll[T any](x []any, one func(v any) (T, bool, error)) (any, bool, error) {
+	list := make([]T, len(x))
+	for i, item := range x {
+		v, ok, err := one(item)
+		if !ok || err != nil {
+			return nil, false, err
+		}
+		list[i] = v
+	}
+	return list, true, nil
+}
+
+// each encodes a list whose items the bridge takes one by one.
+func (c *call) each(x []any, typeOf func(i int) *ir.Type) (any, bool, error) {
+	list := make([]any, len(x))
+	for i, item := range x {
+		v, ok, err := c.encode(item, typeOf(i))
+		if !ok || err != nil {
+			return nil, false, err
+		}
+		list[i] = v
+	}
+	return list, true, nil
+}

@@ -1,0 +1,122 @@
+package torchops
+
+import (
+	"strings"
+	"sync"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// Invoke calls what a graph's call_function names: an operator overload through
+// the dispatcher; what has no kernel there (Python's operator and math, sizes,
+// symbolic numbers, functorch's batch dimensions) by an implementation here; and
+// functions of torch that this package knows, by the first of their overloads
+// that takes the arguments. A method of a tensor is "torch.Tensor.<name>".
+//
+// Arguments, results and errors are those of [CallMode]. Functions that push and
+// pop a vmap level change m, which therefore belongs to one run.
+func Invoke(m *libtorch.Mode, f *ir.Func, args []any, kw []Kwarg) (any, error) {
+	if impl, ok := implementations.Load(f); ok {
+		v, err := impl.(*implementation).call(m, args, kw)
+		return v, failed(f.Name(), args, kw, err)
+	}
+	if f.Op() != "" {
+		return CallMode(m, f.Op(), args, kw)
+	}
+	return nil, failed(f.Name(), nil, nil, ir.Errorf(ir.ErrUnsupported, "function has no implementation here"))
+}
+
+// Implemented reports whether [Invoke] knows what f is. For an operator overload
+// that needs libtorch, which knows its own and those of custom libraries.
+func Implemented(f *ir.Func) bool {
+	if _, ok := implementations.Load(f); ok {
+		return true
+	}
+	if f.Op() == "" {
+		return false
+	}
+	_, err := libtorch.Find(f.Op())
+	return err == nil
+}
+
+// implementations holds what is computed on this side of the dispatcher. It is
+// filled while packages are initialised.
+var implementations sync.Map // *ir.Func -> *implementation
+
+// An implementation is a function with Python's way of taking arguments.
+type implementation struct {
+	name   string
+	params []param
+	rest   bool // the last parameter takes all further positional arguments
+	call   func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error)
+}
+
+type param struct {
+	name     string
+	optional bool // nil where it is not given
+}
+
+// define registers an implementation. params is "a, b, n?" with "?" after an
+// optional one and "*" before one that takes the rest.
+func define(name, params string, f func(m *libtorch.Mode, a []any) (any, error)) {
+	impl := &implementation{name: name[strings.LastIndexByte(name, '.')+1:]}
+	for _, p := range strings.FieldsFunc(params, func(r rune) bool { return r == ',' || r == ' ' }) {
+		impl.rest = strings.HasPrefix(p, "*")
+		impl.params = append(impl.params, param{strings.Trim(p, "*?"), strings.HasSuffix(p, "?")})
+	}
+	impl.call = func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+		a, err := impl.bind(args, kw)
+		if err != nil {
+			return nil, err
+		}
+		return f(m, a)
+	}
+	implementations.Store(ir.FuncOf(name), impl)
+}
+
+// bind returns one value per parameter.
+func (impl *implementation) bind(args []any, kw []Kwarg) ([]any, error) {
+	args, err := normalizeItems(args)
+	if err != nil {
+		return nil, err
+	}
+	n := len(impl.params)
+	a := make([]any, n)
+	given := make([]bool, n)
+	if impl.rest {
+		n--
+		cut := min(n, len(args))
+		a[n], given[n] = append([]any{}, args[cut:]...), true
+		args = args[:cut]
+	}
+	if len(args) > n {
+		return nil, ir.Errorf(ir.ErrType, "%s expected at most %d arguments, got %d", impl.name, n, len(args))
+	}
+	for i, v := range args {
+		a[i], given[i] = v, true
+	}
+keywords:
+	for _, k := range kw {
+		for i := range impl.params[:n] {
+			if impl.params[i].name != k.Name {
+				continue
+			}
+			if given[i] {
+				return nil, ir.Errorf(ir.ErrType, "%s() got multiple values for argument '%s'", impl.name, k.Name)
+			}
+			if a[i], err = normalize(k.Value); err != nil {
+				return nil, err
+			}
+			given[i] = true
+			continue keywords
+		}
+		return nil, ir.Errorf(ir.ErrType, "%s() got an unexpected keyword argument '%s'", impl.name, k.Name)
+	}
+	for i, p := range impl.params {
+		if !given[i] && !p.optional {
+			return nil, ir.Errorf(ir.ErrType, "%s() missing required argument '%s' (pos %d)", impl.name, p.name, i+1)
+		}
+	}
+	return a, nil
+}

@@ -1,0 +1,67 @@
+package torchops
+
+import (
+	"strconv"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// Int is a size argument: any Go integer or a [SymInt]. Anything else is an
+// *[Error] when the call is made.
+type Int = any
+
+// A SymInt is an integer that may stand for a node: a size of a traced tensor.
+// It is a struct that Go neither compares nor adds, so that code which would
+// fix a traced size to a number does not compile. The zero value is 0.
+type SymInt struct {
+	_     [0]func() // not comparable
+	n     int64
+	value Value
+}
+
+// N returns the integer n.
+func N[T ~int | ~int64](n T) SymInt { return SymInt{n: int64(n)} }
+
+// Int returns the number. It panics with an *[Error] where n stands for a node:
+// the number is not known before the graph runs.
+func (n SymInt) Int() int {
+	if n.value.recorder != nil {
+		mustNot("SymInt.Int", ir.Errorf(ir.ErrTrace, "a traced size has no number yet: use the methods of SymInt, or give the argument as concrete"))
+	}
+	return int(n.n)
+}
+
+// Traced reports whether n stands for a node.
+func (n SymInt) Traced() bool { return n.value.recorder != nil }
+
+// Add returns n + m.
+func (n SymInt) Add(m Int) SymInt { return n.binary("add", m) }
+
+// Sub returns n - m.
+func (n SymInt) Sub(m Int) SymInt { return n.binary("sub", m) }
+
+// Mul returns n * m.
+func (n SymInt) Mul(m Int) SymInt { return n.binary("mul", m) }
+
+// FloorDiv returns n // m, which rounds towards minus infinity as in Python.
+func (n SymInt) FloorDiv(m Int) SymInt { return n.binary("floordiv", m) }
+
+// Mod returns n % m, which has the sign of m as in Python.
+func (n SymInt) Mod(m Int) SymInt { return n.binary("mod", m) }
+
+// Neg returns -n.
+func (n SymInt) Neg() SymInt {
+	return As[SymInt](Dispatch(ir.CallFunction, ir.FuncOf("operator.neg"), []any{n}, nil))
+}
+
+func (n SymInt) binary(name string, m Int) SymInt {
+	return As[SymInt](Dispatch(ir.CallFunction, ir.FuncOf("operator."+name), []any{n, m}, nil))
+}
+
+// String returns the number, or what a traced size is.
+func (n SymInt) String() string {
+	if n.Traced() {
+		return "a traced size"
+	}
+	return strconv.FormatInt(n.n, 10)
+}

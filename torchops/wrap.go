@@ -1,0 +1,126 @@
+package torchops
+
+import (
+	"reflect"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// Wrap makes a Go function one node of every trace that it is called in, as
+// torch.fx.wrap does: with a traced argument the returned function records a
+// call of name instead of running f. Variadic arguments are spread into the
+// node. Graphs that call name run f.
+//
+// A name belongs to one function; wrap in package variables:
+//
+//	var scale = torch.Wrap("scale", func(x *torch.Tensor, by float64) *torch.Tensor { … })
+//
+// Wrap panics when the program starts if the name is taken, f is no function, or
+// f does not return exactly one value that can stand for a node: a *Tensor,
+// SymInt, Tensors, Seq or any.
+func Wrap[F any](name string, f F) F {
+	fv := reflect.ValueOf(f)
+	if fv.Kind() != reflect.Func || fv.IsNil() {
+		panic("torchops: wrap " + name + ": expected a function")
+	}
+	ft := fv.Type()
+	if ft.NumOut() != 1 || !canStand(ft.Out(0)) {
+		panic("torchops: wrap " + name + ": expected one result that can stand for a node, got " + ft.String())
+	}
+	fn := ir.FuncOf(name)
+	impl := &implementation{name: name, call: func(_ *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+		if len(kw) > 0 {
+			return nil, ir.Errorf(ir.ErrType, "%s() got an unexpected keyword argument '%s'", name, kw[0].Name)
+		}
+		return callGo(name, fv, args)
+	}}
+	if _, taken := implementations.LoadOrStore(fn, impl); taken {
+		panic("torchops: wrap " + name + ": the name is taken")
+	}
+	wrapped := reflect.MakeFunc(ft, func(in []reflect.Value) []reflect.Value {
+		args := make([]any, 0, len(in))
+		for i, v := range in {
+			if ft.IsVariadic() && i == len(in)-1 {
+				for k := range v.Len() {
+					args = append(args, v.Index(k).Interface())
+				}
+				continue
+			}
+			args = append(args, v.Interface())
+		}
+		if r := recorderOf(args, nil); r != nil {
+			return []reflect.Value{convertTo(r.Record(ir.CallFunction, fn, args, nil), ft.Out(0))}
+		}
+		if ft.IsVariadic() {
+			return fv.CallSlice(in)
+		}
+		return fv.Call(in)
+	})
+	return wrapped.Interface().(F)
+}
+
+var (
+	anyType     = reflect.TypeFor[any]()
+	tensorType  = reflect.TypeFor[*Tensor]()
+	symIntType  = reflect.TypeFor[SymInt]()
+	tensorsType = reflect.TypeFor[Tensors]()
+	seqType     = reflect.TypeFor[Seq]()
+	listType    = reflect.TypeFor[List]()
+)
+
+func canStand(t reflect.Type) bool {
+	return t == anyType || t == tensorType || t == symIntType || t == tensorsType || t == seqType
+}
+
+// convertTo is [As] for a type that is known when the program runs.
+func convertTo(v any, t reflect.Type) reflect.Value {
+	switch t {
+	case tensorType:
+		return reflect.ValueOf(As[*Tensor](v))
+	case symIntType:
+		return reflect.ValueOf(As[SymInt](v))
+	case tensorsType:
+		return reflect.ValueOf(As[Tensors](v))
+	case listType:
+		return reflect.ValueOf(As[List](v))
+	case seqType:
+		return reflect.ValueOf(As[Seq](v))
+	}
+	if v == nil {
+		return reflect.Zero(t)
+	}
+	return reflect.ValueOf(v)
+}
+
+// callGo calls a Go function with the values of a run.
+func callGo(name string, f reflect.Value, args []any) (result any, err error) {
+	ft := f.Type()
+	fixed := ft.NumIn()
+	if ft.IsVariadic() {
+		fixed--
+	}
+	if len(args) < fixed || len(args) > fixed && !ft.IsVariadic() {
+		return nil, ir.Errorf(ir.ErrType, "%s() takes %d arguments but %d were given", name, fixed, len(args))
+	}
+	in := make([]reflect.Value, len(args))
+	for i, a := range args {
+		t := ft.In(min(i, ft.NumIn()-1))
+		if ft.IsVariadic() && i >= fixed {
+			t = t.Elem()
+		}
+		v, err := Try(func() reflect.Value { return convertTo(a, t) })
+		if err == nil && v.Type() != t && !v.Type().AssignableTo(t) {
+			if number := v.Kind() != reflect.String && t.Kind() != reflect.String; !number || !v.CanConvert(t) || v.Kind() == reflect.Float64 && t.Kind() != reflect.Float32 {
+				err = ir.Errorf(ir.ErrType, "%s() argument %d: expected %s, got %s", name, i+1, t, typeName(a))
+			} else {
+				v = v.Convert(t)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		in[i] = v
+	}
+	return Try(func() any { return f.Call(in)[0].Interface() })
+}
