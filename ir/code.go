@@ -34,8 +34,9 @@ var standardGlobals = []struct{ name, object, statement string }{
 	{"pytree", "torch.utils._pytree", "import torch.utils._pytree as pytree"},
 }
 
-// Imports returns the sorted statements that define the globals of c. A global
-// that is a nested attribute is imported by its last name, as torch.fx does.
+// Imports returns the sorted statements that define the globals of c, as torch.fx
+// writes them. Only for methods of torch.Tensor, where torch.fx's statement does
+// not compile, they differ.
 func (c *PythonCode) Imports() []string {
 	var lines []string
 	for _, g := range c.Globals {
@@ -53,8 +54,9 @@ func (c *PythonCode) Imports() []string {
 				module, name = g.Object[:i], g.Object[i+1:]
 			}
 			line = "from " + module + " import " + name + " as " + g.Name
-			if !isIdentifier(name) {
-				line = g.Name + " = " + g.Object // a number in an annotation
+			if !isIdentifier(name) || module == "torch.Tensor" {
+				// a number in an annotation, a method: nothing to import
+				line = g.Name + " = " + g.Object
 			}
 		}
 		lines = append(lines, line)

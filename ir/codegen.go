@@ -195,36 +195,7 @@ func (g *Graph) ProcessInputs(args []any, kwargs map[string]any) ([]any, error) 
 			names = append(names, n.target.String())
 		}
 	}
-	values := append([]any(nil), args...)
-	left := len(kwargs)
-	for i, name := range names {
-		v, given := kwargs[name]
-		switch {
-		case !given && i < len(args):
-		case !given:
-			values = append(values, Absent{})
-		case i < len(args):
-			return nil, Errorf(ErrInput, "argument %s: expected one value, got two, by position and by keyword", name)
-		default:
-			values = append(values, v)
-			left--
-		}
-	}
-	if left > 0 {
-		for k := range kwargs {
-			found := false
-			for _, name := range names {
-				found = found || name == k
-			}
-			if !found {
-				return nil, Errorf(ErrInput, "keyword argument %s: expected one of %s", k, strings.Join(names, ", "))
-			}
-		}
-	}
-	for len(values) > len(args) && values[len(values)-1] == (Absent{}) {
-		values = values[:len(values)-1]
-	}
-	return values, nil
+	return bindArguments(names, args, kwargs)
 }
 
 // ProcessOutputs turns the value of the output node into what the caller gets,

@@ -57,18 +57,32 @@ func (g *Graph) CopyFrom(src *Graph, mapping map[*Node]Arg) (out Arg, output *No
 }
 
 // Clone returns a copy of g, with its code generator, that belongs to no module.
+// Unlike torch.fx's deep copy it keeps nodes that follow the output.
 func (g *Graph) Clone() *Graph {
 	c := NewGraph()
 	c.codegen, c.body = g.codegen, g.body
-	mapping := make(map[*Node]Arg, g.Len())
-	out, output, err := c.CopyFrom(g, mapping)
-	if err != nil {
-		// only a graph that Lint refuses reads a node before it is made
-		return c
+	copies := make(map[*Node]*Node, g.Len())
+	for n := range g.Nodes() {
+		m := c.create(n.op, n.target, nil, nodeConfig{name: n.name, typ: n.typ})
+		m.meta.CopyFrom(&n.meta)
+		copies[n] = m
 	}
-	if output != nil {
-		o := c.create(Output, output.target, []Arg{out}, nodeConfig{name: output.name, typ: output.typ})
-		o.meta.CopyFrom(&output.meta)
+	// in a second walk, so that a graph in a wrong order is copied as it is
+	swap := func(n *Node) Arg {
+		if m, ok := copies[n]; ok {
+			return m
+		}
+		return n
+	}
+	for n := range g.Nodes() {
+		args, kwargs := make([]Arg, len(n.args)), make([]Keyword, len(n.kwargs))
+		for i, a := range n.args {
+			args[i] = MapNodes(a, swap)
+		}
+		for i, k := range n.kwargs {
+			kwargs[i] = Keyword{k.Name, MapNodes(k.Value, swap)}
+		}
+		copies[n].setOperands(args, kwargs)
 	}
 	return c
 }
