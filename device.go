@@ -2,9 +2,13 @@ package torchfx
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
 )
+
+// autocast names the kind of device that it is about by a string.
+var autocast = ir.FuncOf("torch.ops.higher_order.wrap_with_autocast")
 
 // redirect makes every device that a module's graphs name d, and returns a line
 // for each node that was changed. Programs carry the device that they were
@@ -14,13 +18,13 @@ func redirect(module *ir.GraphModule, d ir.Device) (notes []string) {
 		if n.Op() != ir.CallFunction {
 			continue
 		}
-		changed := map[ir.Device]bool{}
+		var old []string
 		move := func(a ir.Arg) ir.Arg {
-			old, ok := a.(ir.Device)
-			if !ok || old == d {
+			from, ok := a.(ir.Device)
+			if !ok || from == d {
 				return a
 			}
-			changed[old] = true
+			old = append(old, from.String())
 			return d
 		}
 		args := make([]ir.Arg, len(n.Args()))
@@ -31,12 +35,15 @@ func redirect(module *ir.GraphModule, d ir.Device) (notes []string) {
 		for i, k := range n.Kwargs() {
 			kwargs[i] = ir.Kw(k.Name, ir.MapArg(k.Value, move))
 		}
-		if len(changed) == 0 {
-			continue
+		if kind := ir.Str(d.Kind().String()); n.Func() == autocast && len(args) > 0 {
+			if from, ok := args[0].(ir.Str); ok && from != kind {
+				old = append(old, string(from))
+				args[0] = kind
+			}
 		}
-		n.SetOperands(args, kwargs)
-		for old := range changed {
-			notes = append(notes, fmt.Sprintf("node %s (%s): device %s became %s", n.Name(), n.Target(), old, d))
+		if len(old) > 0 {
+			n.SetOperands(args, kwargs)
+			notes = append(notes, fmt.Sprintf("node %s (%s): device %s became %s", n.Name(), n.Target(), strings.Join(old, ", "), d))
 		}
 	}
 	for _, v := range module.Attrs() {

@@ -89,8 +89,11 @@ func newProgram(path string, file *export.Program, c loadConfig) (*Program, erro
 		return nil, err
 	}
 	p := &Program{path: path, config: c, module: module, notes: file.Warnings}
-	if !c.guards {
+	switch {
+	case !c.guards:
 		dropGuards(module)
+	case !file.Samples: // Python's module then has no call of the guards; we check all the same
+		p.guards = file.Guards
 	}
 	if c.device != nil {
 		p.notes = append(p.notes[:len(p.notes):len(p.notes)], redirect(module, *c.device)...)

@@ -25,6 +25,7 @@ type Program struct {
 	config loadConfig
 	module *ir.GraphModule
 	interp *interpreter.Interpreter
+	guards *export.Guards // checked here where the graph does not call them itself
 	notes  []string
 
 	mu     sync.RWMutex // held for reading by runs, for writing by Close and Reset
@@ -90,6 +91,16 @@ func (p *Program) Call(ctx context.Context, args []any, kwargs map[string]any) (
 		return nil, err
 	}
 	defer p.mu.RUnlock()
+	if p.guards == nil {
+		return p.interp.Call(ctx, args, kwargs)
+	}
+	leaves, err := p.module.Graph().ProcessInputs(args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.guards.Check(leaves); err != nil {
+		return nil, err
+	}
 	return p.interp.Call(ctx, args, kwargs)
 }
 
@@ -101,6 +112,11 @@ func (p *Program) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
 		return nil, err
 	}
 	defer p.mu.RUnlock()
+	if p.guards != nil {
+		if err := p.guards.Check(leaves); err != nil {
+			return nil, err
+		}
+	}
 	return p.interp.RunFlat(ctx, leaves)
 }
 

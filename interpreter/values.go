@@ -1,6 +1,8 @@
 package interpreter
 
 import (
+	"reflect"
+
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
@@ -17,7 +19,7 @@ type (
 		cell int
 		node *ir.Node
 	}
-	missing  struct{ node *ir.Node } // a node of another graph
+	unusable struct{ err error }
 	sequence struct {
 		items []operand
 		tuple bool
@@ -43,7 +45,7 @@ func (c cellOf) value(r *Run) (any, error) {
 	return nil, noValue(c.node)
 }
 
-func (m missing) value(*Run) (any, error) { return nil, noValue(m.node) }
+func (u unusable) value(*Run) (any, error) { return nil, u.err }
 
 func noValue(n *ir.Node) error {
 	return ir.Errorf(ir.ErrRuntime, "value of %s: expected it to be computed earlier and still kept; Graph.Lint tells what is out of order", n)
@@ -58,7 +60,7 @@ func (s sequence) value(r *Run) (any, error) {
 }
 
 func (m mapping) value(r *Run) (any, error) {
-	d := ir.NewPyDict()
+	d := &ir.PyDict{}
 	for i, key := range m.keys {
 		v, err := m.values[i].value(r)
 		if err != nil {
@@ -115,7 +117,7 @@ func compile(a ir.Arg, cells map[*ir.Node]int) operand {
 		if i, ok := cells[a]; ok {
 			return cellOf{i, a}
 		}
-		return missing{a}
+		return unusable{noValue(a)} // a node of another graph
 	case ir.List:
 		return fold(sequence{compileAll(a.All(), cells), false})
 	case ir.Tuple:
@@ -123,7 +125,11 @@ func compile(a ir.Arg, cells map[*ir.Node]int) operand {
 	case ir.Dict:
 		var m mapping
 		for k, v := range a.All() {
-			m.keys = append(m.keys, literal(k))
+			key := literal(k)
+			if key != nil && !reflect.TypeOf(key).Comparable() {
+				return unusable{ir.Errorf(ir.ErrUnsupported, "key %s of a dict: expected a plain value", ir.Repr(k))}
+			}
+			m.keys = append(m.keys, key)
 			m.values = append(m.values, compile(v, cells))
 		}
 		return m
@@ -234,7 +240,7 @@ func mapResources(v any, f func(resource) (any, error)) (any, error) {
 		items, err := mapItems(v, f)
 		return ir.PyTuple(items), err
 	case *ir.PyDict:
-		d := ir.NewPyDict()
+		d := &ir.PyDict{}
 		for key, item := range v.All() {
 			mapped, err := mapResources(item, f)
 			if err != nil {

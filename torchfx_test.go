@@ -1,0 +1,269 @@
+package torchfx_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/torchfx-go/torchfx"
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/interpreter"
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// load opens a recorded program and closes it with the test.
+func load(t testing.TB, name string, opts ...torchfx.LoadOption) *torchfx.Program {
+	t.Helper()
+	p, err := torchfx.Load(fixture(t, name), opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, p.Close()) })
+	return p
+}
+
+// fixture returns the path of a recorded program and skips the test where it or
+// libtorch is not there.
+func fixture(t testing.TB, name string) string {
+	t.Helper()
+	if err := libtorch.Open(); err != nil {
+		t.Skipf("needs libtorch: %v", err)
+	}
+	root := os.Getenv("TORCHFX_FIXTURES")
+	if root == "" {
+		root = filepath.Join("..", "shared", "fixtures")
+	}
+	path := filepath.Join(root, "pt2", "2.15.0", name, "model.pt2")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("no recorded program at %s; set TORCHFX_FIXTURES to where they are", path)
+	}
+	return path
+}
+
+// ones returns a tensor that is closed with the test.
+func ones(t testing.TB, shape ...int) *torch.Tensor {
+	t.Helper()
+	n := 1
+	for _, s := range shape {
+		n *= s
+	}
+	data := make([]float32, n)
+	for i := range data {
+		data[i] = 1
+	}
+	x, err := torch.From(data, shape...)
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+// floats returns the elements of a state tensor.
+func floats(t testing.TB, p *torchfx.Program, name string) []float32 {
+	t.Helper()
+	for n, s := range p.State() {
+		if n == name {
+			data, err := torch.Data[float32](s)
+			require.NoError(t, err)
+			return data
+		}
+	}
+	require.Failf(t, "no such state", "%s", name)
+	return nil
+}
+
+func TestRunReturnsAResultOfItsOwn(t *testing.T) {
+	p := load(t, "linear_relu")
+	x := ones(t, 2, 4)
+	out, err := p.Run(t.Context(), x)
+	require.NoError(t, err)
+	y := out.(*torch.Tensor)
+	assert.Equal(t, []int{2, 3}, y.Shape())
+	require.NoError(t, y.Close())
+	assert.NotPanics(t, func() { x.Shape() })
+}
+
+func TestKeywordsReachTheirPlaces(t *testing.T) {
+	p := load(t, "linear_relu")
+	x := ones(t, 2, 4)
+	out, err := p.Call(t.Context(), nil, map[string]any{"x": x})
+	if err == nil {
+		out.(*torch.Tensor).Close()
+	}
+	require.ErrorIs(t, err, ir.ErrInput, "as in Python, what was exported by position is not given by name")
+}
+
+func TestStateIsLeftForTheNextRunAndReset(t *testing.T) {
+	p := load(t, "batchnorm_train")
+	before := floats(t, p, "1.running_mean")
+	x := input(t, p)
+	run := func() []float32 {
+		out, err := p.RunFlat(t.Context(), []any{x})
+		require.NoError(t, err)
+		closeAll(out)
+		return floats(t, p, "1.running_mean")
+	}
+	first := run()
+	assert.NotEqual(t, before, first)
+	assert.NotEqual(t, first, run(), "the second run starts from what the first one left")
+	require.NoError(t, p.Reset())
+	assert.Equal(t, before, floats(t, p, "1.running_mean"))
+	assert.Equal(t, first, run())
+}
+
+// input returns ones in the shape that the program's first input had.
+func input(t testing.TB, p *torchfx.Program) *torch.Tensor {
+	t.Helper()
+	for n := range p.Module().Graph().Nodes() {
+		if n.Op() != ir.Placeholder {
+			continue
+		}
+		meta, ok := n.Meta().Get(ir.MetaVal).(ir.TensorMeta)
+		require.True(t, ok, "placeholder %s: expected a tensor", n)
+		shape := make([]int, len(meta.Sizes))
+		for i, s := range meta.Sizes {
+			shape[i] = int(s.Hint())
+		}
+		return ones(t, shape...)
+	}
+	require.Fail(t, "the program has no input")
+	return nil
+}
+
+func closeAll(values []any) {
+	for _, v := range values {
+		if t, ok := v.(*torch.Tensor); ok {
+			t.Close()
+		}
+	}
+}
+
+func TestTensorsOfOneStorageShareIt(t *testing.T) {
+	p := load(t, "shared_storage")
+	tensors := map[string]*torch.Tensor{}
+	for name, s := range p.State() {
+		tensors[name] = s
+	}
+	shared := 0
+	for a, x := range tensors {
+		for b, y := range tensors {
+			hx, err := x.Handle()
+			require.NoError(t, err)
+			hy, err := y.Handle()
+			require.NoError(t, err)
+			if a < b && libtorch.IsAlias(hx, hy) {
+				shared++
+			}
+		}
+	}
+	assert.Positive(t, shared)
+}
+
+func TestGuardsNameTheDimension(t *testing.T) {
+	p := load(t, "linear_relu")
+	_, err := p.Run(t.Context(), ones(t, 2, 5))
+	require.ErrorIs(t, err, ir.ErrInput)
+	assert.ErrorContains(t, err, "x")
+	assert.False(t, errors.As(err, new(*interpreter.NodeError)))
+}
+
+func TestWithoutGuardsTheOperatorRefuses(t *testing.T) {
+	p := load(t, "linear_relu", torchfx.WithoutGuards())
+	_, err := p.Run(t.Context(), ones(t, 2, 5))
+	var node *interpreter.NodeError
+	require.ErrorAs(t, err, &node)
+	assert.Equal(t, "torch.ops.aten.linear.default", node.Op)
+	assert.Contains(t, node.Args[0], "f32[2, 5] cpu")
+	assert.Contains(t, node.Source, "File ")
+	assert.ErrorIs(t, err, ir.ErrRuntime)
+}
+
+func TestGuardsHoldWithoutSampleInputs(t *testing.T) {
+	p := load(t, "no_example_inputs")
+	_, err := p.RunFlat(t.Context(), []any{int64(1)})
+	assert.ErrorIs(t, err, ir.ErrInput)
+}
+
+func TestClosedProgramRefuses(t *testing.T) {
+	p := load(t, "linear_relu")
+	x := ones(t, 2, 4)
+	out, err := p.Run(t.Context(), x)
+	require.NoError(t, err)
+	defer out.(*torch.Tensor).Close()
+	require.NoError(t, p.Close())
+	require.NoError(t, p.Close())
+	_, err = p.Run(t.Context(), x)
+	assert.ErrorIs(t, err, ir.ErrClosed)
+	_, err = p.RunFlat(t.Context(), []any{x})
+	assert.ErrorIs(t, err, ir.ErrClosed)
+	assert.ErrorIs(t, p.Reset(), ir.ErrClosed)
+	assert.NotPanics(t, func() { _ = out.(*torch.Tensor).String() })
+}
+
+func TestResultThatIsStateOutlivesTheProgram(t *testing.T) {
+	p := load(t, "state_outputs")
+	out, err := p.RunFlat(t.Context(), []any{input(t, p)})
+	require.NoError(t, err)
+	defer closeAll(out)
+	require.NoError(t, p.Close())
+	for _, v := range out {
+		assert.NotEmpty(t, v.(*torch.Tensor).String())
+	}
+}
+
+func TestCloseWaitsForRuns(t *testing.T) {
+	p := load(t, "tiny_resnet")
+	x := input(t, p)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 5 {
+				out, err := p.RunFlat(context.Background(), []any{x})
+				if err != nil {
+					assert.ErrorIs(t, err, ir.ErrClosed)
+					return
+				}
+				closeAll(out)
+			}
+		})
+	}
+	runtime.Gosched()
+	require.NoError(t, p.Close())
+	wg.Wait()
+}
+
+func TestOnDeviceRedirectsCreationOperators(t *testing.T) {
+	meta := ir.NewDevice(ir.DeviceMeta, -1)
+	p := load(t, "factory_args", torchfx.OnDevice(meta))
+	assert.NotEmpty(t, p.Warnings())
+	for name, s := range p.State() {
+		assert.Equal(t, meta, s.Device(), name)
+	}
+	for _, w := range p.Warnings() {
+		assert.Contains(t, w, "became meta")
+	}
+}
+
+// A run of a deep graph holds live values alone, and many runs leave nothing.
+func TestRunsLeaveNothing(t *testing.T) {
+	p := load(t, "tiny_resnet")
+	x := input(t, p)
+	runs := func(n int) {
+		for range n {
+			out, err := p.RunFlat(t.Context(), []any{x})
+			require.NoError(t, err)
+			closeAll(out)
+		}
+	}
+	runs(5)
+	count, bytes := libtorch.LiveTensors()
+	runs(20)
+	afterCount, afterBytes := libtorch.LiveTensors()
+	assert.Equal(t, count, afterCount)
+	assert.Equal(t, bytes, afterBytes)
+}
