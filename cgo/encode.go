@@ -10,11 +10,12 @@ import (
 	"github.com/torchfx-go/torchfx/ir"
 )
 
-// Room on the stack for the arguments of nearly every call: words, and tensors in
-// use. Longer lists move to the heap.
+// Room for the arguments of nearly every call, in words and in tensors, and the
+// most words that are kept for the next one.
 const (
 	argWords   = 96
 	argTensors = 16
+	maxWords   = 1 << 14
 )
 
 // A param is what encoding needs of one argument of a schema.

@@ -161,20 +161,39 @@ func (o *Operator) run(m *Mode, args []any) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var words [argWords]uint64
-	var used [argTensors]*handle
-	e := encoder{w: words[:0], used: used[:0]}
-	if err := e.args(o, args); err != nil {
-		e.unuse()
+	f := frames.Get().(*frame)
+	defer f.put()
+	if err := f.in.args(o, args); err != nil {
+		f.in.unuse()
 		return nil, err
 	}
-	var r reply
-	code := C.tfx_call(C.uint64_t(o.handle), mode, (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(e.w))), C.uint64_t(len(e.w)), r.w(), replyWords, &r.out)
-	e.unuse()
+	code := C.tfx_call(C.uint64_t(o.handle), mode, (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(f.in.w))), C.uint64_t(len(f.in.w)),
+		f.out.w(), replyWords, &f.out.out)
+	f.in.unuse()
 	if code != 0 {
-		return nil, r.fail(o.schema.Op, code)
+		return nil, f.out.fail(o.schema.Op, code)
 	}
-	results, err := decode(r.view(), o.schema.Returns)
-	r.done()
+	results, err := decode(f.out.view(), o.schema.Returns)
+	f.out.done()
 	return results, err
+}
+
+// A frame is the memory of one call, reused.
+type frame struct {
+	in  encoder
+	out reply
+}
+
+var frames = sync.Pool{New: func() any {
+	return &frame{in: encoder{w: make([]uint64, 0, argWords), used: make([]*handle, 0, argTensors)}}
+}}
+
+// put gives the frame back, unless a call with very long lists has grown it.
+func (f *frame) put() {
+	if cap(f.in.w) > maxWords || cap(f.in.used) > maxWords {
+		return
+	}
+	clear(f.in.used)
+	f.in.w, f.in.used = f.in.w[:0], f.in.used[:0]
+	frames.Put(f)
 }
