@@ -101,6 +101,8 @@ func (o *arithmetic) apply(a, b any) (v any, ok bool, err error) {
 	return v, true, err
 }
 
+var errOverflow = ir.Errorf(ir.ErrValue, "(34, 'Numerical result out of range')")
+
 // errTooLarge is for ints that Python holds and 64 bits do not.
 func errTooLarge(what string) error {
 	return ir.Errorf(ir.ErrUnsupported, "%s: expected a result of 64 bits, got a larger int", what)
@@ -213,7 +215,7 @@ var (
 				return nil, ir.Errorf(ir.ErrValue, "negative shift count")
 			case a == 0:
 				return int64(0), nil
-			case n > 62 || a<<n>>n != a:
+			case n > 63 || a<<n>>n != a:
 				return nil, errTooLarge("int shift")
 			}
 			return a << n, nil
@@ -251,6 +253,9 @@ func divideInts(a, b int64) float64 {
 	const exact = 1 << 53
 	if magnitude(a) <= exact && magnitude(b) <= exact {
 		return float64(a) / float64(b)
+	}
+	if a == 0 {
+		return 0 / float64(b) // Python keeps the sign of a zero
 	}
 	q, _ := new(big.Rat).SetFrac64(a, b).Float64()
 	return q
@@ -311,15 +316,18 @@ func powInts(a, n int64) (any, error) {
 }
 
 func powFloats(a, b float64) (any, error) {
+	if math.IsInf(a, 0) || math.IsInf(b, 0) || math.IsNaN(a) || math.IsNaN(b) {
+		return math.Pow(a, b), nil
+	}
 	if a == 0 && b < 0 {
 		return nil, ir.Errorf(ir.ErrZeroDivision, "0.0 cannot be raised to a negative power")
 	}
-	if a < 0 && !math.IsInf(a, 0) && !math.IsInf(b, 0) && b != math.Floor(b) {
+	if a < 0 && b != math.Floor(b) {
 		return powComplex(complex(a, 0), complex(b, 0))
 	}
 	p := math.Pow(a, b)
-	if math.IsInf(p, 0) && !math.IsInf(a, 0) && !math.IsInf(b, 0) {
-		return nil, ir.Errorf(ir.ErrValue, "(34, 'Numerical result out of range')")
+	if math.IsInf(p, 0) {
+		return nil, errOverflow
 	}
 	return p, nil
 }
@@ -378,7 +386,11 @@ func powComplex(a, b complex128) (any, error) {
 		length *= math.Exp(-angle * imag(b))
 		phase += imag(b) * math.Log(cmplx.Abs(a))
 	}
-	return complex(length*math.Cos(phase), length*math.Sin(phase)), nil
+	power := complex(length*math.Cos(phase), length*math.Sin(phase))
+	if cmplx.IsInf(power) && !cmplx.IsInf(a) && !cmplx.IsInf(b) {
+		return nil, errOverflow
+	}
+	return power, nil
 }
 
 // negative, positive, absolute and invert are the unary operators; ok is false
