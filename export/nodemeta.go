@@ -1,0 +1,148 @@
+package export
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// A metadata is what a node of the file says about where it comes from, as it
+// goes on the node and on its getitems.
+type metadata []metaEntry
+
+type metaEntry struct {
+	key   string
+	value any
+}
+
+func (m metadata) addTo(meta *ir.Meta) {
+	for _, e := range m {
+		meta.Set(e.key, e.value)
+	}
+}
+
+// metaKeys are the keys that Python's loader reads, in its order.
+var metaKeys = []string{ir.MetaStackTrace, ir.MetaNNModuleStack, ir.MetaSourceFnStack, ir.MetaTorchFn, ir.MetaCustom, ir.MetaFromNode}
+
+// metadata reads a node's metadata. What is malformed is kept as text, with a
+// warning: no run depends on it.
+func (s *scope) metadata(pairs []stringPair) metadata {
+	var m metadata
+	for _, key := range metaKeys {
+		for _, p := range pairs {
+			if p.key != key || p.value == "" {
+				continue
+			}
+			var value any = p.value
+			if key == ir.MetaNNModuleStack {
+				if stack, ok := moduleStack(p.value); ok {
+					value = stack
+				} else {
+					s.faults.warn("%s, %s: nn_module_stack is malformed", s.record, s.node)
+				}
+			}
+			m = append(m, metaEntry{key, value})
+		}
+	}
+	return m
+}
+
+// moduleStack reads "key,path,type" joined by semicolons; commas in brackets do
+// not split.
+func moduleStack(text string) ([]ir.ModuleCall, bool) {
+	var stack []ir.ModuleCall
+	for _, item := range strings.Split(text, ";") {
+		var parts []string
+		depth, start := 0, 0
+		for i := range len(item) {
+			switch item[i] {
+			case '[', '(':
+				depth++
+			case ']', ')':
+				depth--
+			case ',':
+				if depth == 0 {
+					parts = append(parts, item[start:i])
+					start = i + 1
+				}
+			}
+		}
+		if parts = append(parts, item[start:]); len(parts) != 3 {
+			return nil, false
+		}
+		stack = append(stack, ir.ModuleCall{Key: parts[0], Path: parts[1], Type: parts[2]})
+	}
+	return stack, true
+}
+
+// An ObjectMeta is what is known of a custom object: the value of a node's meta.
+type ObjectMeta struct{ Class string }
+
+// value decodes an entry of the value tables into what a node's meta holds.
+func (s *scope) value(name string, e tableEntry) any {
+	d := &decoder{faults: s.faults, record: s.record, where: []string{"value " + clip(name)}}
+	switch e.kind {
+	case tensorEntry:
+		m := d.tensorMeta(e.value)
+		return ir.TensorMeta{
+			DType: m.dtype, Sizes: s.sizes(m.sizes), Strides: s.sizes(m.strides), StorageOffset: s.size(m.offset),
+			Device: m.device, Layout: m.layout, RequiresGrad: m.requiresGrad,
+		}
+	case symIntEntry:
+		return s.scalar(d.sym(e.value, asInt), ir.TypeSymInt)
+	case symFloatEntry:
+		return s.scalar(d.sym(e.value, asFloat), ir.TypeSymFloat)
+	case symBoolEntry:
+		return s.scalar(d.sym(e.value, asBool), ir.TypeSymBool)
+	}
+	var f [2]jsonValue
+	d.object(e.value, objectFields, f[:])
+	return ObjectMeta{d.str(f[1], "class_fqn")}
+}
+
+func (b *builder) sizes(syms []symJSON) []ir.Size {
+	out := make([]ir.Size, len(syms))
+	for i, s := range syms {
+		out[i] = b.size(s)
+	}
+	return out
+}
+
+func (b *builder) size(s symJSON) ir.Size {
+	n, _ := s.lit.(ir.Int)
+	if s.expr == "" {
+		return ir.SizeOf(int64(n))
+	}
+	return ir.SymbolicSize(b.expr(s.expr), int64(n))
+}
+
+func (b *builder) scalar(s symJSON, kind ir.TypeKind) ir.SymScalar {
+	v := ir.SymScalar{Kind: kind, Hint: s.lit}
+	if s.expr != "" {
+		v.Expr = b.expr(s.expr)
+	}
+	if v.Hint == nil {
+		v.Hint = ir.None{}
+	}
+	return v
+}
+
+// expr parses the text of an expression. Text that is none stands as a symbol
+// of its own, about which nothing is known: that costs checks, not execution.
+func (b *builder) expr(text string) *ir.Expr {
+	if e, ok := b.exprs[text]; ok {
+		return e
+	}
+	e, err := ir.ParseExpr(text)
+	if err != nil {
+		b.faults.warn("%s: expression %q is not understood and is not evaluated: %v", b.record, clip(text), err)
+		e = ir.SymbolExpr(fmt.Sprintf("unparsed_%d", b.unparsed))
+		b.unparsed++
+	}
+	if b.exprs == nil {
+		b.exprs = map[string]*ir.Expr{}
+	}
+	b.exprs[text] = e
+	return e
+}

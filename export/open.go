@@ -1,0 +1,210 @@
+package export
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// An Option changes what [Open] and [Read] do.
+type Option func(*options)
+
+type options struct {
+	model     string
+	catalogue *ir.Catalogue
+	skipSums  bool
+	graphOnly bool
+	noWeights bool
+}
+
+// Model chooses among several programs of one archive. Default: the only one,
+// or the one called "model".
+func Model(name string) Option { return func(o *options) { o.model = name } }
+
+// Operators gives the operators that the program may use, for instance those of
+// a live libtorch with custom libraries. Default: the embedded catalogue,
+// [ir.Operators].
+func Operators(c *ir.Catalogue) Option { return func(o *options) { o.catalogue = c } }
+
+// SkipChecksums leaves the checksums of records unverified, which saves reading
+// all weights while opening. Default: they are verified, unless the writer left
+// all of them zero.
+func SkipChecksums() Option { return func(o *options) { o.skipSums = true } }
+
+// GraphOnly reads no weights at all, not even what they are; the state is
+// empty. Default: weights are read and checked.
+func GraphOnly() Option { return func(o *options) { o.graphOnly = true } }
+
+// WithoutWeights reads and checks what the weights are, but not their elements:
+// tensors have no storage. Default: weights are mapped.
+func WithoutWeights() Option { return func(o *options) { o.noWeights = true } }
+
+// Open reads the program in a .pt2 file, found out by its content whatever its
+// name. Weights are mapped copy-on-write where the platform can, so writing
+// into them does not change the file; the file must not be truncated while the
+// program is open.
+//
+// Nothing in the file is executed. All that is wrong with it is reported at
+// once, as errors joined: of class [ir.ErrFormat] for damage, [ir.ErrVersion]
+// for another version of the format, [ir.ErrUnsupported] for an operator, dtype
+// or feature that is not there, [ir.ErrKey] for a model that is not in it.
+func Open(path string, opts ...Option) (*Program, error) {
+	s, close, err := openSpan(path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := read(s, opts)
+	if err != nil {
+		_ = close()
+		return nil, err
+	}
+	p.closeContainer = close
+	return p, nil
+}
+
+// Read is [Open] for a file that is not in the file system: size bytes that r
+// reads. Weights are copied to the heap.
+func Read(r io.ReaderAt, size int64, opts ...Option) (*Program, error) {
+	return read(&span{r: r, size: size}, opts)
+}
+
+func read(s *span, opts []Option) (*Program, error) {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.catalogue == nil {
+		o.catalogue = ir.Operators()
+	}
+	a, err := openArchive(s)
+	if err != nil {
+		return nil, err
+	}
+	a.findRoot()
+	a.sums = a.sums && !o.skipSums
+	gen, err := detect(a)
+	if err != nil {
+		return nil, err
+	}
+	var f faults
+	var src *source
+	switch gen {
+	case flat:
+		return nil, refuseFlat(a)
+	case pickled:
+		return nil, refusePickled()
+	default:
+		src = o.payloadSource(a, &f)
+	}
+	if src == nil {
+		return nil, f.join()
+	}
+	p := o.program(a, src, &f)
+	if err := f.join(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// A source is what a container of any generation boils down to: the text of one
+// program, and a way to its state.
+type source struct {
+	name    string // of the program
+	record  string // that holds its JSON
+	text    []byte
+	lax     bool // Python's spelling of infinity occurs
+	state   func() *state
+	samples bool              // there are sample inputs
+	extra   map[string]string // extra files: name -> record
+}
+
+// payloadSource finds the parts of an archive of torch 2.9 or later.
+func (o *options) payloadSource(a *archive, f *faults) *source {
+	name, err := pickModel(a, o.model)
+	if err != nil {
+		f.err(err)
+		return nil
+	}
+	src := &source{name: name, record: modelsDir + name + ".json", extra: map[string]string{}}
+	if src.text, err = a.text(src.record, maxText); err != nil {
+		f.err(err)
+	}
+	if len(a.outside) > 0 {
+		f.warn("%d records lie outside the root folder %s and are ignored, among them %q", len(a.outside), a.root, clip(a.outside[0]))
+	}
+	if !a.sums && !o.skipSums {
+		f.warn("all checksums are zero, so none was verified")
+	}
+	if order := a.records["byteorder"]; order != nil {
+		if text, err := a.text("byteorder", 64); err != nil {
+			f.err(err)
+		} else if string(text) == "big" {
+			// raw payloads are little-endian all the same, as torch 2.15 writes and reads them
+			f.warn("byteorder says big; PyTorch reads raw payloads as little-endian, and so do we")
+		}
+	}
+	if sample := a.records[samplesDir+name+".pt"]; sample != nil {
+		src.samples = sample.size > 0
+	}
+	for _, record := range a.below(extraDir) {
+		src.extra[strings.TrimPrefix(record, extraDir)] = record
+	}
+	src.state = func() *state {
+		return (&loader{a: a, faults: f, bare: o.noWeights}).load(name)
+	}
+	return src
+}
+
+// program makes the program of a source; what is wrong goes to f.
+func (o *options) program(a *archive, src *source, f *faults) *Program {
+	var st *state
+	if !o.graphOnly {
+		st = src.state()
+	}
+	if src.text == nil {
+		return nil
+	}
+	v, err := parseJSON(src.text, src.lax)
+	if err != nil {
+		f.err(ir.Errorf(ir.ErrFormat, "%s: %w", src.record, err))
+		return nil
+	}
+	p := o.assemble(decodeProgram(v, src.record, f), st, src.record, f)
+	if p == nil {
+		return nil
+	}
+	p.Name, p.Samples = src.name, src.samples
+	p.Extra = readExtra(a, src.extra, f)
+	p.Warnings = f.warnings
+	return p
+}
+
+// readExtra copies the extra files, up to a bound.
+func readExtra(a *archive, names map[string]string, f *faults) map[string][]byte {
+	if len(names) == 0 {
+		return nil
+	}
+	extra := make(map[string][]byte, len(names))
+	left := int64(maxExtra)
+	for _, name := range sortedKeys(names) {
+		data, err := a.text(names[name], left)
+		if err != nil {
+			f.warn("extra file %s was not read: %v", clip(name), err)
+			continue
+		}
+		left -= int64(len(data))
+		extra[name] = slices.Clone(data)
+	}
+	return extra
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
