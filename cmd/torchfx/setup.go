@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -59,9 +58,12 @@ func printSetup(w io.Writer, r *setup.Result) error {
 	}
 	rec, facts := r.Record, r.Record.Extra
 	return printTable(w, [][2]string{
+		{"  home", r.Home},
 		{"  libtorch", facts["torch"] + ", " + describeSource(rec)},
 		{"  bridge", facts["bridge"] + ", " + rec.Bridge},
-		{"  cpu", strings.Join([]string{facts["cpu"], facts["blas"], "oneDNN " + facts["onednn"]}, ", ")},
+		{"  cpu", facts["cpu"]},
+		{"  blas", facts["blas"]},
+		{"  onednn", facts["onednn"]},
 		{"  cuda", facts["cuda"]},
 	})
 }

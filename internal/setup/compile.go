@@ -25,7 +25,14 @@ type compiler struct {
 	version string
 }
 
-func (c *compiler) String() string { return strings.Join(c.args, " ") + " (" + c.version + ")" }
+// String is the command and, where that does not begin with it, the version.
+func (c *compiler) String() string {
+	command := strings.Join(c.args, " ")
+	if rest, ok := strings.CutPrefix(c.version, command); ok {
+		return command + rest
+	}
+	return command + " (" + c.version + ")"
+}
 
 // findCompiler returns CXX, which may hold arguments, else the first of g++,
 // clang++ and c++ that is there.
