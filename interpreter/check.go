@@ -98,9 +98,10 @@ func (c *checking) node(path string, m *ir.GraphModule, n *ir.Node) {
 
 func (c *checking) function(f *ir.Func, report func(string, error)) {
 	switch {
-	case structural(f) != nil:
 	case f.Kind() == ir.HigherOrder:
-		report(f.Name(), unsupportedHigherOrder(f))
+		if hops[f] == nil {
+			report(f.Name(), unsupportedHigherOrder(f))
+		}
 	case f.Kind() == ir.Overload:
 		if _, err := libtorch.Find(f.Op()); err != nil {
 			report(f.Name(), err)

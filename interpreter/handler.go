@@ -78,13 +78,11 @@ func (Default) CallFunction(r *Run, fn *ir.Func, args []any, kwargs []torch.Kwar
 
 // invoke calls fn under the modes of r.
 func (r *Run) invoke(fn *ir.Func, args []any, kwargs []torch.Kwarg) (any, error) {
-	if fn.Kind() != ir.Overload {
-		if call := structural(fn); call != nil {
-			return call(r, args, kwargs)
+	if fn.Kind() == ir.HigherOrder {
+		if h := hops[fn]; h != nil {
+			return h(r, args, kwargs)
 		}
-		if fn.Kind() == ir.HigherOrder {
-			return nil, unsupportedHigherOrder(fn)
-		}
+		return nil, unsupportedHigherOrder(fn)
 	}
 	return torch.Invoke(&r.mode, fn, args, kwargs)
 }

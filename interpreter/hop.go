@@ -8,9 +8,8 @@ import (
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// A hop is a function that the interpreter executes itself: a higher-order
-// operator, which runs graphs, or one that changes the state of the run. Each
-// does what the dense implementation in torch/_higher_order_ops does, with the
+// A hop is a higher-order operator, which runs graphs and is therefore executed
+// here. Each does what the dense implementation in torch/_higher_order_ops does, with the
 // same kernels in the same order, so that the bits are the same.
 type hop func(r *Run, args []any, kwargs []torch.Kwarg) (any, error)
 
@@ -41,20 +40,7 @@ func init() {
 	} {
 		hops[ir.FuncOf("torch.ops.higher_order."+name)] = h
 	}
-	for name, h := range map[string]hop{
-		"_add_batch_dim":           addBatchDim,
-		"_remove_batch_dim":        removeBatchDim,
-		"_vmap_increment_nesting":  vmapIncrementNesting,
-		"_vmap_decrement_nesting":  vmapDecrementNesting,
-		"lazy_load_decompositions": lazyLoadDecompositions,
-	} {
-		hops[ir.FuncOf("torch._functorch.predispatch."+name)] = h
-	}
 }
-
-// structural returns the function that executes fn here, nil for one that
-// package torchops computes.
-func structural(fn *ir.Func) hop { return hops[fn] }
 
 // absent tells why higher-order operators that files can hold do not run here.
 var absent = map[string]string{
@@ -76,11 +62,9 @@ func unsupportedHigherOrder(fn *ir.Func) error {
 }
 
 func higherOrderNames() []string {
-	var names []string
+	names := make([]string, 0, len(hops))
 	for fn := range hops {
-		if fn.Kind() == ir.HigherOrder {
-			names = append(names, fn.Base())
-		}
+		names = append(names, fn.Base())
 	}
 	slices.Sort(names)
 	return names

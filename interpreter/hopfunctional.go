@@ -215,7 +215,7 @@ func (f *functional) viewOf(prefix string) (any, error) {
 // isOut reports whether the operator writes to out arguments, which then are
 // told by their shapes and made here.
 func (f *functional) isOut() bool {
-	return len(f.written) > 0 && f.has("_"+f.written[0].Name+"_size")
+	return len(f.written) > 0 && f.has("_"+f.written[0].Name+"_dtype")
 }
 
 func (f *functional) callOut() (any, error) {
