@@ -12,7 +12,7 @@ type Effects struct {
 	Writes    []int // positions of the arguments that are written, or whose items are
 	Updates   []int // positions of arguments that may be written though the schema does not say so; see [Effects.Settle]
 	Flag      int   // position of the bool that Updates wait for; -1 where there is none and they are always written
-	Random    bool  // draws random numbers
+	Random    bool  // draws random numbers: tagged so, or with a generator as argument
 	Assertion bool  // returns nothing and writes nothing: it is there to check, print or set something
 	View      bool  // a result shares memory with an argument that is not written
 	MayAlias  bool  // a result may share memory with an argument, depending on the values
@@ -39,6 +39,7 @@ func (s *Schema) Effects() Effects {
 			written = append(written, a.Alias.entry()...)
 		}
 		e.Opaque = e.Opaque || a.Type.isOpaque()
+		e.Random = e.Random || a.Type.Required().Kind == TypeGenerator
 	}
 	for i := range s.Returns {
 		e.Opaque = e.Opaque || s.Returns[i].Type.isOpaque()
