@@ -1,0 +1,64 @@
+# torchfx. `make help` lists what there is; nothing but Go, Python with pip and a
+# C++ compiler has to be installed by hand.
+
+GO       ?= go
+FUZZTIME ?= 60s
+BENCH    ?= .
+COUNT    ?= 1
+
+# libtorch, the bridge and the Python reference live in the checkout
+export TORCHFX_HOME := $(CURDIR)/third_party
+
+fixtures := $(or $(TORCHFX_FIXTURES),../shared/fixtures)
+pure     := ./ir/... ./export/... ./rewriter/...
+testsum  := bin/testsum
+
+.DEFAULT_GOAL := help
+.PHONY: help build setup demo test lint bench fuzz parity reference reference-test clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build the command: bin/torchfx
+	@$(GO) build -o bin/torchfx ./cmd/torchfx
+
+setup: build ## find or download libtorch and compile the bridge, once
+	@bin/torchfx setup
+
+demo: setup ## handwritten digits: load, show, rewrite, run, compare
+	@$(GO) run ./examples/digits
+
+test: setup $(testsum) ## all tests: pure Go, vet, race detector, memory debugging
+	@echo "== 1/4 the packages that need no libtorch, built without cgo"
+	@CGO_ENABLED=0 $(GO) test -json $(pure) | $(testsum) "pure Go"
+	@echo "== 2/4 vet"
+	@$(GO) vet ./...
+	@echo "== 3/4 all packages under the race detector"
+	@$(GO) test -race -timeout 12m -json ./... | $(testsum) "race"
+	@echo "== 4/4 the bridge with a collection before every crossing: a missing KeepAlive fails here"
+	@GOGC=1 $(GO) test -tags torchfx_debug -timeout 12m -json ./cgo/... ./torchops/... | $(testsum) "debug"
+
+$(testsum): scripts/testsum/main.go
+	@$(GO) build -o $@ ./scripts/testsum
+
+lint: ## gofmt, vet, and the pinned golangci-lint where it can be fetched
+	@bash scripts/lint.sh
+
+bench: setup ## run the benchmarks: BENCH=regexp COUNT=n
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
+
+fuzz: ## run every fuzz target for FUZZTIME each (60s)
+	@bash scripts/fuzz.sh $(FUZZTIME)
+
+parity: setup ## replay the recorded cases that .ci/parity.txt lists
+	@bin/torchfx parity $$(sed -e '/^#/d' -e '/^$$/d' -e 's|^|$(fixtures)/|' .ci/parity.txt)
+
+reference: ## install PyTorch and friends into third_party/reference (gigabytes)
+	@bash scripts/reference.sh
+
+reference-test: reference setup ## compare with PyTorch live, bit by bit
+	@bash scripts/reference_test.sh
+
+clean: ## remove what make and setup put here: bin, libtorch, the bridge, the reference
+	rm -rf bin dist
+	find third_party -mindepth 1 -maxdepth 1 ! -name README.md ! -name web -exec rm -rf {} +
