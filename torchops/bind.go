@@ -1,6 +1,7 @@
 package torchops
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -21,6 +22,17 @@ const (
 	matchPublicNumbers
 )
 
+// A mismatch is an error of arguments that do not fit a schema: of torch.ops,
+// which raises RuntimeError, or of one of the signatures that a public function
+// tries.
+type mismatch struct{ text string }
+
+func mismatchf(format string, args ...any) error { return &mismatch{fmt.Sprintf(format, args...)} }
+
+func (e *mismatch) Error() string { return e.text }
+
+func (e *mismatch) Unwrap() error { return ir.ErrRuntime }
+
 // bind returns one encoded value per argument of the schema. The rules and
 // messages are those of torch/csrc/jit/python/pybind_utils.h of 2.15.0, which
 // raises RuntimeError for all of them.
@@ -28,11 +40,11 @@ func (c *call) bind(args []any, kw []Kwarg) ([]any, error) {
 	s := c.schema
 	args = withoutScopes(args)
 	if len(args)+len(kw) > len(s.Args) && !s.VarArgs {
-		return nil, ir.Errorf(ir.ErrRuntime, "%s() expected at most %d argument(s) but received %d argument(s). Declaration: %s",
+		return nil, mismatchf("%s() expected at most %d argument(s) but received %d argument(s). Declaration: %s",
 			s.Name(), len(s.Args), len(args)+len(kw), s)
 	}
 	if n := s.Positional(); len(args) > n {
-		return nil, ir.Errorf(ir.ErrRuntime, "%s() takes %d positional argument(s) but %d was/were given. Declaration: %s", s.Name(), n, len(args), s)
+		return nil, mismatchf("%s() takes %d positional argument(s) but %d was/were given. Declaration: %s", s.Name(), n, len(args), s)
 	}
 	values := make([]any, len(s.Args))
 	given := make([]bool, len(s.Args))
@@ -42,10 +54,10 @@ func (c *call) bind(args []any, kw []Kwarg) ([]any, error) {
 	for _, k := range kw {
 		i, ok := c.argument(k.Name)
 		if !ok {
-			return nil, ir.Errorf(ir.ErrRuntime, "Unknown keyword argument '%s' for operator '%s'. Schema: %s", k.Name, s.Name(), s)
+			return nil, mismatchf("Unknown keyword argument '%s' for operator '%s'. Schema: %s", k.Name, s.Name(), s)
 		}
 		if given[i] {
-			return nil, ir.Errorf(ir.ErrRuntime, "Argument '%s' specified both as positional and keyword argument. Schema: %s", k.Name, s)
+			return nil, mismatchf("Argument '%s' specified both as positional and keyword argument. Schema: %s", k.Name, s)
 		}
 		values[i], given[i] = k.Value, true
 	}
@@ -53,7 +65,7 @@ func (c *call) bind(args []any, kw []Kwarg) ([]any, error) {
 		p := &s.Args[i]
 		if !given[i] {
 			if p.Default == nil {
-				return nil, ir.Errorf(ir.ErrRuntime, "%s() is missing value for argument '%s'. Declaration: %s", s.Name(), p.Name, s)
+				return nil, mismatchf("%s() is missing value for argument '%s'. Declaration: %s", s.Name(), p.Name, s)
 			}
 			values[i] = p.Default
 		}
@@ -66,7 +78,7 @@ func (c *call) bind(args []any, kw []Kwarg) ([]any, error) {
 			return nil, err
 		}
 		if !ok {
-			return nil, ir.Errorf(ir.ErrRuntime, "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'. Position: %d. Declaration: %s",
+			return nil, mismatchf("%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'. Position: %d. Declaration: %s",
 				s.Name(), pythonType(p.Type), p.Name, typeName(v), i, s)
 		}
 		values[i] = encoded

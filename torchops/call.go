@@ -103,11 +103,7 @@ func callOperator(m *libtorch.Mode, o *libtorch.Operator, args []any, kw []Kwarg
 	case 1:
 		return c.result(results[0]), nil
 	}
-	tuple := make(ir.PyTuple, len(results))
-	for i, r := range results {
-		tuple[i] = c.result(r)
-	}
-	return tuple, nil
+	return ir.PyTuple(listOf(results, c.result)), nil
 }
 
 // operatorError describes the arguments by their names in the schema.

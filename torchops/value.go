@@ -134,7 +134,7 @@ func findRecorder(v any) (found Recorder) {
 // ir.CallMethod, whose receiver is args[0]. It panics with an *[Error].
 func Dispatch(op ir.Op, target any, args []any, kw []Kwarg) any {
 	if r := recorderOf(args, kw); r != nil {
-		return r.Record(op, target, args, kw)
+		return r.Record(op, target, withoutScopes(args), kw)
 	}
 	f, _ := target.(*ir.Func)
 	if name, ok := target.(string); ok && op == ir.CallMethod {

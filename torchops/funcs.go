@@ -1,0 +1,157 @@
+package torchops
+
+import (
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// The functions of torch that model code calls most. They compute on real
+// tensors and record "torch.<name>" on traced ones, and panic with an *[Error]
+// where an operator fails. The result joins the scope of the arguments. A tensor
+// operand of a binary function may be any Go number.
+
+// Functions as the targets of nodes, to be compared with ==.
+var (
+	FnAdd     = ir.FuncOf("torch.add")
+	FnSub     = ir.FuncOf("torch.sub")
+	FnMul     = ir.FuncOf("torch.mul")
+	FnDiv     = ir.FuncOf("torch.div")
+	FnMatMul  = ir.FuncOf("torch.matmul")
+	FnNeg     = ir.FuncOf("torch.neg")
+	FnAbs     = ir.FuncOf("torch.abs")
+	FnExp     = ir.FuncOf("torch.exp")
+	FnLog     = ir.FuncOf("torch.log")
+	FnSqrt    = ir.FuncOf("torch.sqrt")
+	FnRelu    = ir.FuncOf("torch.relu")
+	FnSigmoid = ir.FuncOf("torch.sigmoid")
+	FnTanh    = ir.FuncOf("torch.tanh")
+	FnSoftmax = ir.FuncOf("torch.softmax")
+	FnCat     = ir.FuncOf("torch.cat")
+	FnStack   = ir.FuncOf("torch.stack")
+	FnFlatten = ir.FuncOf("torch.flatten")
+	FnSum     = ir.FuncOf("torch.sum")
+	FnMean    = ir.FuncOf("torch.mean")
+	FnWhere   = ir.FuncOf("torch.where")
+)
+
+// function calls a function that returns one tensor.
+func function(f *ir.Func, args ...any) *Tensor {
+	args, kw := splitKwargs(args)
+	return As[*Tensor](Dispatch(ir.CallFunction, f, args, kw))
+}
+
+// Add returns x + y.
+func Add(x *Tensor, y any) *Tensor { return function(FnAdd, x, y) }
+
+// Sub returns x - y.
+func Sub(x *Tensor, y any) *Tensor { return function(FnSub, x, y) }
+
+// Mul returns x * y, element by element.
+func Mul(x *Tensor, y any) *Tensor { return function(FnMul, x, y) }
+
+// Div returns x / y, never rounded.
+func Div(x *Tensor, y any) *Tensor { return function(FnDiv, x, y) }
+
+// MatMul returns the matrix product of [..., n, m] and [..., m, p], or of vectors,
+// as torch.matmul does.
+func MatMul(x, y *Tensor) *Tensor { return function(FnMatMul, x, y) }
+
+// Neg returns -x.
+func Neg(x *Tensor) *Tensor { return function(FnNeg, x) }
+
+// Abs returns |x|.
+func Abs(x *Tensor) *Tensor { return function(FnAbs, x) }
+
+// Exp returns e to the power x.
+func Exp(x *Tensor) *Tensor { return function(FnExp, x) }
+
+// Log returns the natural logarithm of x.
+func Log(x *Tensor) *Tensor { return function(FnLog, x) }
+
+// Sqrt returns the square root of x.
+func Sqrt(x *Tensor) *Tensor { return function(FnSqrt, x) }
+
+// Relu returns max(x, 0).
+func Relu(x *Tensor) *Tensor { return function(FnRelu, x) }
+
+// Sigmoid returns 1 / (1 + e to the power -x).
+func Sigmoid(x *Tensor) *Tensor { return function(FnSigmoid, x) }
+
+// Tanh returns the hyperbolic tangent of x.
+func Tanh(x *Tensor) *Tensor { return function(FnTanh, x) }
+
+// Softmax returns e to the power x, scaled to sum to 1 along dim.
+func Softmax(x *Tensor, dim int) *Tensor { return function(FnSoftmax, x, dim) }
+
+// Sum returns the sum of all elements.
+func Sum(x *Tensor) *Tensor { return function(FnSum, x) }
+
+// Mean returns the mean of all elements.
+func Mean(x *Tensor) *Tensor { return function(FnMean, x) }
+
+// Flatten joins dimensions start to end, both included, into one.
+func Flatten(x *Tensor, start, end int) *Tensor { return function(FnFlatten, x, start, end) }
+
+// Where returns x where condition holds and y elsewhere.
+func Where(condition *Tensor, x, y any) *Tensor { return function(FnWhere, condition, x, y) }
+
+// Cat joins tensors along a dimension that they have.
+func Cat(tensors Seq, dim int) *Tensor { return function(FnCat, tensors.sequence(), dim) }
+
+// Stack joins tensors of one shape along a new dimension.
+func Stack(tensors Seq, dim int) *Tensor { return function(FnStack, tensors.sequence(), dim) }
+
+// Zeros returns a tensor of zeros of the sizes. After the sizes may stand
+// options: Kw("dtype", …), Kw("device", …), In(scope).
+func Zeros(size ...Int) *Tensor { return function(ir.FuncOf("torch.zeros"), size...) }
+
+// Ones returns a tensor of ones; see [Zeros] for options.
+func Ones(size ...Int) *Tensor { return function(ir.FuncOf("torch.ones"), size...) }
+
+// Full returns a tensor of one value; see [Zeros] for options.
+func Full(size []int, value any, options ...any) *Tensor {
+	return function(ir.FuncOf("torch.full"), append([]any{size, value}, options...)...)
+}
+
+// Arange returns the numbers from start up to but without end, by step, as int64
+// where all three are ints and as float32 otherwise; see [Zeros] for options.
+func Arange(start, end, step any, options ...any) *Tensor {
+	return function(ir.FuncOf("torch.arange"), append([]any{start, end, step}, options...)...)
+}
+
+// Eye returns the identity matrix [n, n]; see [Zeros] for options.
+func Eye(n Int, options ...any) *Tensor {
+	return function(ir.FuncOf("torch.eye"), append([]any{n}, options...)...)
+}
+
+// Rand returns numbers drawn evenly from [0, 1); see [Zeros] for options. Without
+// Kw("generator", …) they come from the process's generator; see [ManualSeed].
+func Rand(size ...Int) *Tensor { return function(ir.FuncOf("torch.rand"), size...) }
+
+// Randn returns numbers drawn from the normal distribution; see [Rand].
+func Randn(size ...Int) *Tensor { return function(ir.FuncOf("torch.randn"), size...) }
+
+// A Generator is a source of random numbers that belongs to its user.
+type Generator = libtorch.Generator
+
+// NewGenerator returns a generator on the CPU that starts from seed.
+func NewGenerator(seed uint64) (*Generator, error) { return libtorch.NewGenerator(seed) }
+
+// ManualSeed starts the process's generator, which all goroutines share, from
+// seed.
+func ManualSeed(seed uint64) error { return libtorch.ManualSeed(seed) }
+
+// AllClose reports whether x and y have one shape and are within
+// atol + rtol·|y| of each other everywhere. NaNs are different.
+func AllClose(x, y *Tensor, rtol, atol float64) (bool, error) {
+	v, err := Call("aten::allclose", x, y, rtol, atol)
+	b, _ := v.(bool)
+	return b, err
+}
+
+// Equal reports whether x and y have one shape and the same elements.
+func Equal(x, y *Tensor) (bool, error) {
+	v, err := Call("aten::equal", x, y)
+	b, _ := v.(bool)
+	return b, err
+}
