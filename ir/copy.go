@@ -3,22 +3,39 @@ package ir
 // CopyNode appends a copy of n, from this graph or another, at the insertion
 // point. f gives the argument in this graph for each node that n reads; nil
 // leaves them as they are. The copy's name is made from n's name; meta is copied
-// shallowly.
-func (g *Graph) CopyNode(n *Node, f func(*Node) Arg) *Node {
+// shallowly. It fails with [ErrKey], and makes nothing, when f has no argument
+// for a node and returns nil.
+func (g *Graph) CopyNode(n *Node, f func(*Node) Arg) (*Node, error) {
 	args, kwargs := n.args, n.kwargs
 	if f != nil {
-		args = make([]Arg, len(n.args))
-		for i, a := range n.args {
-			args[i] = MapNodes(a, f)
+		var missing *Node
+		find := func(m *Node) Arg {
+			a := f(m)
+			if a == nil && missing == nil {
+				missing = m
+			}
+			return a
 		}
-		kwargs = make([]Keyword, len(n.kwargs))
-		for i, k := range n.kwargs {
-			kwargs[i] = Keyword{k.Name, MapNodes(k.Value, f)}
+		args, kwargs = mapOperands(n, find)
+		if missing != nil {
+			return nil, Errorf(ErrKey, "copy %s: expected a value for its operand %s, got none", n.name, missing.name)
 		}
 	}
 	c := g.create(n.op, n.target, args, nodeConfig{name: n.name, typ: n.typ, kwargs: kwargs})
 	c.meta.CopyFrom(&n.meta)
-	return c
+	return c, nil
+}
+
+// mapOperands returns the operands of n with f applied to the nodes in them.
+func mapOperands(n *Node, f func(*Node) Arg) ([]Arg, []Keyword) {
+	args, kwargs := make([]Arg, len(n.args)), make([]Keyword, len(n.kwargs))
+	for i, a := range n.args {
+		args[i] = MapNodes(a, f)
+	}
+	for i, k := range n.kwargs {
+		kwargs[i] = Keyword{k.Name, MapNodes(k.Value, f)}
+	}
+	return args, kwargs
 }
 
 // CopyFrom appends copies of the nodes of src that mapping does not have yet, up
@@ -30,24 +47,26 @@ func (g *Graph) CopyNode(n *Node, f func(*Node) Arg) *Node {
 // nil where src has none. It fails with [ErrKey], having copied some nodes, when
 // a node reads one that is not in mapping.
 func (g *Graph) CopyFrom(src *Graph, mapping map[*Node]Arg) (out Arg, output *Node, err error) {
-	find := func(n *Node) func(*Node) Arg {
-		return func(m *Node) Arg {
-			a, ok := mapping[m]
-			if !ok && err == nil {
-				err = Errorf(ErrKey, "copy %s: expected a value for its operand %s, got none", n.name, m.name)
-			}
-			return a
-		}
-	}
 	for n := range src.Nodes() {
 		if _, done := mapping[n]; done {
 			continue
 		}
+		find := func(m *Node) Arg { return mapping[m] }
 		if n.op == Output {
-			out = MapNodes(n.Arg(0), find(n))
-			return out, n, err
+			var missing *Node
+			out = MapNodes(n.Arg(0), func(m *Node) Arg {
+				a := find(m)
+				if a == nil {
+					missing = m
+				}
+				return a
+			})
+			if missing != nil {
+				return nil, nil, Errorf(ErrKey, "copy %s: expected a value for its operand %s, got none", n.name, missing.name)
+			}
+			return out, n, nil
 		}
-		c := g.CopyNode(n, find(n))
+		c, err := g.CopyNode(n, find)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -75,13 +94,7 @@ func (g *Graph) Clone() *Graph {
 		return n
 	}
 	for n := range g.Nodes() {
-		args, kwargs := make([]Arg, len(n.args)), make([]Keyword, len(n.kwargs))
-		for i, a := range n.args {
-			args[i] = MapNodes(a, swap)
-		}
-		for i, k := range n.kwargs {
-			kwargs[i] = Keyword{k.Name, MapNodes(k.Value, swap)}
-		}
+		args, kwargs := mapOperands(n, swap)
 		copies[n].setOperands(args, kwargs)
 	}
 	return c

@@ -15,7 +15,7 @@ type Device struct {
 // A DeviceKind is the type part of a device.
 type DeviceKind uint8
 
-// The kinds of device that programs name.
+// The kinds of device that Python can name, those that programs name first.
 const (
 	DeviceCPU DeviceKind = iota
 	DeviceCUDA
@@ -26,6 +26,17 @@ const (
 	DeviceHPU
 	DeviceMTIA
 	DevicePrivateUse1
+	DeviceMKLDNN
+	DeviceOpenGL
+	DeviceOpenCL
+	DeviceIDEEP
+	DeviceHIP
+	DeviceFPGA
+	DeviceMAIA
+	DeviceVulkan
+	DeviceVE
+	DeviceLazy
+	DeviceIPU
 	numDeviceKinds
 )
 
@@ -36,11 +47,15 @@ var deviceKinds = [numDeviceKinds]struct {
 }{
 	DeviceCPU: {"cpu", 0}, DeviceCUDA: {"cuda", 1}, DeviceXLA: {"xla", 9}, DeviceXPU: {"xpu", 12}, DeviceMPS: {"mps", 13},
 	DeviceMeta: {"meta", 14}, DeviceHPU: {"hpu", 15}, DeviceMTIA: {"mtia", 19}, DevicePrivateUse1: {"privateuseone", 20},
+	DeviceMKLDNN: {"mkldnn", 2}, DeviceOpenGL: {"opengl", 3}, DeviceOpenCL: {"opencl", 4}, DeviceIDEEP: {"ideep", 5},
+	DeviceHIP: {"hip", 6}, DeviceFPGA: {"fpga", 7}, DeviceMAIA: {"maia", 8}, DeviceVulkan: {"vulkan", 10}, DeviceVE: {"ve", 16},
+	DeviceLazy: {"lazy", 17}, DeviceIPU: {"ipu", 18},
 }
 
-// NewDevice returns a device with an index; a negative index means none.
+// NewDevice returns a device with an index up to 127, as c10 counts them; a
+// negative index means none.
 func NewDevice(kind DeviceKind, index int) Device {
-	return Device{kind, int16(max(index, -1) + 1)}
+	return Device{kind, int16(min(max(index, -1), 127) + 1)}
 }
 
 // ParseDevice reads "cpu", "cuda" or "cuda:1".
@@ -53,7 +68,7 @@ func ParseDevice(s string) (Device, error) {
 		if !indexed {
 			return NewDevice(k, -1), nil
 		}
-		if n, err := strconv.ParseUint(number, 10, 7); err == nil {
+		if n, err := strconv.ParseUint(number, 10, 7); err == nil && (number == "0" || number[0] != '0') {
 			return NewDevice(k, int(n)), nil
 		}
 		return Device{}, Errorf(ErrRuntime, "device %q: expected an index from 0 to 127 after the colon", s)
@@ -89,4 +104,9 @@ func (d Device) String() string {
 }
 
 // String returns "cpu", "cuda" and so on.
-func (k DeviceKind) String() string { return deviceKinds[k].name }
+func (k DeviceKind) String() string {
+	if k < numDeviceKinds {
+		return deviceKinds[k].name
+	}
+	return "device kind " + strconv.Itoa(int(k))
+}

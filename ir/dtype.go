@@ -37,6 +37,28 @@ const (
 	UInt64
 	Float8E8M0FNU
 	Float4E2M1FNX2
+	BComplex32
+	QUInt4x2
+	QUInt2x4
+	Bits1x8
+	Bits2x4
+	Bits4x2
+	Bits8
+	Bits16
+	UInt1
+	UInt2
+	UInt3
+	UInt4
+	UInt5
+	UInt6
+	UInt7
+	Int1
+	Int2
+	Int3
+	Int4
+	Int5
+	Int6
+	Int7
 	numDTypes
 )
 
@@ -61,10 +83,12 @@ const (
 	classFloat
 	classComplex
 	classQuantized
+	classShell // of bits without arithmetic: bits8, uint4
 )
 
-// Sources: c10/core/ScalarType.h and torch/_export/serde/schema.py of 2.15.0,
-// torch.utils._dtype_abbrs, and the safetensors format description.
+// Sources: torch/headeronly/core/ScalarType.h and torch/_export/serde/schema.py
+// of 2.15.0, torch.utils._dtype_abbrs (scripts/record_numbers.py records them for
+// the test), and the safetensors format description.
 var dtypes = [numDTypes]dtypeInfo{
 	UInt8:          {"uint8", "u8", "U8", 0, 1, 1, classUInt},
 	Int8:           {"int8", "i8", "I8", 1, 2, 1, classInt},
@@ -91,6 +115,28 @@ var dtypes = [numDTypes]dtypeInfo{
 	UInt64:         {"uint64", "u64", "U64", 29, 35, 8, classUInt},
 	Float8E8M0FNU:  {"float8_e8m0fnu", "f8e8m0fnu", "F8_E8M0", 44, 33, 1, classFloat},
 	Float4E2M1FNX2: {"float4_e2m1fn_x2", "f4e2m1fnx2", "F4", 45, 0, 1, classFloat},
+	BComplex32:     {"bcomplex32", "bc32", "", 46, 0, 4, classComplex},
+	QUInt4x2:       {"quint4x2", "quint4x2", "", 16, 0, 1, classQuantized},
+	QUInt2x4:       {"quint2x4", "quint2x4", "", 17, 0, 1, classQuantized},
+	Bits1x8:        {"bits1x8", "b1x8", "", 18, 0, 1, classShell},
+	Bits2x4:        {"bits2x4", "b2x4", "", 19, 0, 1, classShell},
+	Bits4x2:        {"bits4x2", "b4x2", "", 20, 0, 1, classShell},
+	Bits8:          {"bits8", "b8x1", "", 21, 0, 1, classShell},
+	Bits16:         {"bits16", "b16x1", "", 22, 0, 2, classShell},
+	UInt1:          {"uint1", "uint1", "", 30, 0, 1, classShell},
+	UInt2:          {"uint2", "uint2", "", 31, 0, 1, classShell},
+	UInt3:          {"uint3", "uint3", "", 32, 0, 1, classShell},
+	UInt4:          {"uint4", "uint4", "", 33, 0, 1, classShell},
+	UInt5:          {"uint5", "uint5", "", 34, 0, 1, classShell},
+	UInt6:          {"uint6", "uint6", "", 35, 0, 1, classShell},
+	UInt7:          {"uint7", "uint7", "", 36, 0, 1, classShell},
+	Int1:           {"int1", "int1", "", 37, 0, 1, classShell},
+	Int2:           {"int2", "int2", "", 38, 0, 1, classShell},
+	Int3:           {"int3", "int3", "", 39, 0, 1, classShell},
+	Int4:           {"int4", "int4", "", 40, 0, 1, classShell},
+	Int5:           {"int5", "int5", "", 41, 0, 1, classShell},
+	Int6:           {"int6", "int6", "", 42, 0, 1, classShell},
+	Int7:           {"int7", "int7", "", 43, 0, 1, classShell},
 }
 
 // DTypes lists every dtype, in the order of the constants.
@@ -123,7 +169,8 @@ func (d DType) String() string {
 // Name returns the spelling without the module, "float32".
 func (d DType) Name() string { return d.info().python }
 
-// Short returns the abbreviation that torch.fx prints, "f32".
+// Short returns the abbreviation that torch.fx prints, "f32"; the name where
+// torch.fx has none.
 func (d DType) Short() string { return d.info().short }
 
 // Safetensors returns the code of the safetensors format, or "" where the

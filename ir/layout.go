@@ -1,6 +1,9 @@
 package ir
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // A Layout says how a tensor's elements are stored. The zero value is strided.
 type Layout uint8
@@ -29,7 +32,12 @@ var layouts = [numLayouts]struct {
 }
 
 // String returns Python's spelling, "torch.strided".
-func (l Layout) String() string { return "torch." + layouts[l].python }
+func (l Layout) String() string {
+	if l < numLayouts {
+		return "torch." + layouts[l].python
+	}
+	return fmt.Sprintf("invalid layout %d", uint8(l))
+}
 
 // C10 returns the number of c10::Layout.
 func (l Layout) C10() int { return int(layouts[l].c10) }
@@ -90,7 +98,12 @@ var memoryFormats = [numMemoryFormats]struct {
 }
 
 // String returns Python's spelling, "torch.channels_last".
-func (m MemoryFormat) String() string { return "torch." + memoryFormats[m].python }
+func (m MemoryFormat) String() string {
+	if m < numMemoryFormats {
+		return "torch." + memoryFormats[m].python
+	}
+	return fmt.Sprintf("invalid memory format %d", uint8(m))
+}
 
 // C10 returns the number of c10::MemoryFormat.
 func (m MemoryFormat) C10() int { return int(memoryFormats[m].c10) }

@@ -324,14 +324,7 @@ func (n *Node) ReplaceInputWith(old, new *Node) {
 		}
 		return m
 	}
-	args, kwargs := slices.Clone(n.args), slices.Clone(n.kwargs)
-	for i := range args {
-		args[i] = MapNodes(args[i], swap)
-	}
-	for i := range kwargs {
-		kwargs[i].Value = MapNodes(kwargs[i].Value, swap)
-	}
-	n.setOperands(args, kwargs)
+	n.setOperands(mapOperands(n, swap))
 }
 
 func checkTarget(op Op, t Target) error {
