@@ -11,6 +11,20 @@ type TensorMeta struct {
 	RequiresGrad  bool
 }
 
+// Text returns the form that torch.fx prints, "f32[s77, 3][3, 1]cpu", with the
+// strides and the device where these are asked for. Tensors in a compressed
+// sparse layout have no strides.
+func (m TensorMeta) Text(stride, device bool) string {
+	text := m.DType.Short() + sizesText(m.Sizes)
+	if stride && !sparseCompressed(m.Layout) {
+		text += sizesText(m.Strides)
+	}
+	if device {
+		text += m.Device.String()
+	}
+	return text
+}
+
 // A Size is a number or an expression over symbols. The zero value is 0.
 type Size struct {
 	n    int64
@@ -32,6 +46,9 @@ func (s Size) Hint() int64 { return s.n }
 
 // Expr returns the expression, nil for a known size.
 func (s Size) Expr() *Expr { return s.expr }
+
+// String returns Python's str of the size: "3" or "2*s27".
+func (s Size) String() string { return sizeText(s) }
 
 // A SymScalar is what is known of a symbolic int, float or bool.
 type SymScalar struct {
