@@ -1,0 +1,4 @@
+//go:build !gotorch
+
+// Package gotorch is empty without the build tag gotorch.
+package gotorch

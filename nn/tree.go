@@ -1,0 +1,163 @@
+package nn
+
+import (
+	"iter"
+	"reflect"
+	"strings"
+	"unicode"
+
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// A Kind says what a named tensor of a module is.
+type Kind uint8
+
+// The kinds of state.
+const (
+	Parameter       Kind = iota // trained
+	Buffer                      // kept in the state dict, not trained
+	TransientBuffer             // a buffer that the state dict leaves out
+)
+
+// A Tensor is one tensor of a module.
+type Tensor struct {
+	Name   string // qualified: "layer1.0.weight"
+	Kind   Kind
+	Tensor *torch.Tensor // nil where the field is
+}
+
+// Modules yields m and every module below it with its qualified name, parents
+// first, "" for m itself. A module that stands in several places comes once,
+// under its first name, as Python's named_modules.
+func Modules(m Module) iter.Seq2[string, Module] {
+	return func(yield func(string, Module) bool) {
+		seen := map[*Base]bool{}
+		walk(m, "", seen, yield)
+	}
+}
+
+func walk(m Module, path string, seen map[*Base]bool, yield func(string, Module) bool) bool {
+	if seen[m.base()] {
+		return true
+	}
+	seen[m.base()] = true
+	if !yield(path, m) {
+		return false
+	}
+	for name, v := range members(m) {
+		if child, ok := v.(Module); ok && !walk(child, join(path, name), seen, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// Tensors yields the parameters and buffers of m and of every module below it.
+// A tensor that stands in several places comes each time.
+func Tensors(m Module) iter.Seq[Tensor] {
+	return func(yield func(Tensor) bool) {
+		for path, mod := range Modules(m) {
+			for field, v := range state(mod) {
+				if !yield(Tensor{join(path, field.name), field.kind, v}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// field is a field of a module's struct, as its tag describes it.
+type field struct {
+	name string
+	kind Kind
+}
+
+// describe reads the tag nn:"name,buffer" or nn:"name,transient".
+func describe(f reflect.StructField) field {
+	name, rest, _ := strings.Cut(f.Tag.Get("nn"), ",")
+	if name == "" {
+		name = snakeCase(f.Name)
+	}
+	switch rest {
+	case "buffer":
+		return field{name, Buffer}
+	case "transient":
+		return field{name, TransientBuffer}
+	}
+	return field{name, Parameter}
+}
+
+var tensorType = reflect.TypeFor[*torch.Tensor]()
+
+// state yields the tensor fields of m in order.
+func state(m Module) iter.Seq2[field, *torch.Tensor] {
+	return func(yield func(field, *torch.Tensor) bool) {
+		v := reflect.ValueOf(m).Elem()
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if !f.IsExported() || f.Type != tensorType {
+				continue
+			}
+			if !yield(describe(f), v.Field(i).Interface().(*torch.Tensor)) {
+				return
+			}
+		}
+	}
+}
+
+// members yields the child modules of m: its fields in order, or what a
+// container holds.
+func members(m Module) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		if c, ok := m.(Container); ok {
+			more := true
+			c.Rebuild(func(name string, v any) any {
+				more = more && yield(name, v)
+				return v
+			})
+			return
+		}
+		v := reflect.ValueOf(m).Elem()
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if !f.IsExported() || f.Anonymous {
+				continue
+			}
+			value := v.Field(i)
+			if k := value.Kind(); k != reflect.Pointer && k != reflect.Interface || value.IsNil() {
+				continue
+			}
+			if child, ok := value.Interface().(Module); ok && !yield(describe(f).name, child) {
+				return
+			}
+		}
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// snakeCase turns a Go field name into Python's: RunningMean to running_mean,
+// Fc1 to fc1.
+func snakeCase(s string) string {
+	var b strings.Builder
+	runes := []rune(s)
+	for i, r := range runes {
+		if unicode.IsUpper(r) && i > 0 && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]) && unicode.IsUpper(runes[i-1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// Train puts m and every module below it into training mode, or out of it.
+func Train(m Module, on bool) {
+	for _, mod := range Modules(m) {
+		mod.base().eval = !on
+	}
+}
