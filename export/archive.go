@@ -37,14 +37,15 @@ type archive struct {
 
 // A record is one entry of an archive.
 type record struct {
-	name     string // below the root
-	off      int64  // of the data in the file
-	packed   int64  // bytes in the file
-	size     int64  // bytes of the content
+	name     string    // below the root
+	entry    *zip.File // nil once the record was placed
+	off      int64     // of the data in the file
+	packed   int64     // bytes in the file
+	size     int64     // bytes of the content
 	crc      uint32
 	deflated bool
 	checked  bool
-	flawed   error // why the entry cannot be read, reported when somebody wants it
+	flawed   error // why the record cannot be read
 }
 
 // openArchive reads the directory of the zip file in s. All that is wrong with
@@ -85,43 +86,40 @@ func (a *archive) add(e *zip.File, f *faults) {
 		f.add(ir.ErrFormat, "record %s: there are two of that name", e.Name)
 		return
 	}
-	r := &record{name: e.Name, crc: e.CRC32, deflated: e.Method == zip.Deflate}
-	r.flawed = a.place(r, e)
-	a.records[e.Name] = r
+	a.records[e.Name] = &record{name: e.Name, entry: e, crc: e.CRC32, deflated: e.Method == zip.Deflate}
 	a.order = append(a.order, e.Name)
 }
 
-// place finds out where the content of an entry lies, and whether the file can
-// hold what the entry declares.
-func (a *archive) place(r *record, e *zip.File) error {
+// place finds out where the content of a record lies, and whether the file can
+// hold what its entry declares.
+func (a *archive) place(r *record) error {
+	e := r.entry
+	size, packed := e.UncompressedSize64, e.CompressedSize64
 	switch {
 	case e.Method != zip.Store && e.Method != zip.Deflate:
-		return ir.Errorf(ir.ErrUnsupported, "record %s: expected stored or deflated content, got zip method %d", e.Name, e.Method)
+		return ir.Errorf(ir.ErrUnsupported, "record %s: expected stored or deflated content, got zip method %d", r.name, e.Method)
 	case e.Flags&1 != 0:
-		return ir.Errorf(ir.ErrUnsupported, "record %s: is encrypted", e.Name)
-	}
-	size, packed := e.UncompressedSize64, e.CompressedSize64
-	if packed > uint64(a.span.size) {
-		return tooLarge(e.Name, packed, a.span.size)
+		return ir.Errorf(ir.ErrUnsupported, "record %s: is encrypted", r.name)
+	case packed > uint64(a.span.size):
+		return a.tooLarge(r, packed)
 	}
 	off, err := e.DataOffset()
-	if err != nil {
-		return ir.Errorf(ir.ErrFormat, "record %s: its header cannot be read: %w", e.Name, err)
-	}
 	switch {
+	case err != nil:
+		return ir.Errorf(ir.ErrFormat, "record %s: its header cannot be read: %w", r.name, err)
 	case off < 0 || off > a.span.size || packed > uint64(a.span.size-off):
-		return tooLarge(e.Name, packed, a.span.size)
+		return a.tooLarge(r, packed)
 	case e.Method == zip.Store && size != packed:
-		return ir.Errorf(ir.ErrFormat, "record %s: is stored, but declares %d bytes of content in %d bytes of file", e.Name, size, packed)
+		return ir.Errorf(ir.ErrFormat, "record %s: is stored, but declares %d bytes of content in %d bytes of file", r.name, size, packed)
 	case e.Method == zip.Deflate && size/maxInflated > packed:
-		return ir.Errorf(ir.ErrFormat, "record %s: declares %d bytes, more than its %d deflated bytes can hold", e.Name, size, packed)
+		return ir.Errorf(ir.ErrFormat, "record %s: declares %d bytes, more than its %d deflated bytes can hold", r.name, size, packed)
 	}
 	r.off, r.packed, r.size = off, int64(packed), int64(size)
 	return nil
 }
 
-func tooLarge(name string, size uint64, file int64) error {
-	return ir.Errorf(ir.ErrFormat, "record %s: declares %d bytes, more than the file has (%d)", name, size, file)
+func (a *archive) tooLarge(r *record, size uint64) error {
+	return ir.Errorf(ir.ErrFormat, "record %s: declares %d bytes, more than the file has (%d)", r.name, size, a.span.size)
 }
 
 // checkRecordName refuses names that could lead out of a folder. No record is
@@ -132,8 +130,8 @@ func checkRecordName(name string) error {
 		return ir.Errorf(ir.ErrFormat, "record name: is empty")
 	case len(name) > 4096:
 		return ir.Errorf(ir.ErrFormat, "record name: expected at most 4096 bytes, got %d", len(name))
-	case !utf8.ValidString(name) || strings.ContainsAny(name, "\x00\\"):
-		return ir.Errorf(ir.ErrFormat, "record name %q: expected UTF-8 text with forward slashes", name)
+	case !utf8.ValidString(name) || strings.ContainsRune(name, '\\') || printable(name) != name:
+		return ir.Errorf(ir.ErrFormat, "record name %q: expected printable UTF-8 text with forward slashes", name)
 	case strings.HasPrefix(name, "/"):
 		return ir.Errorf(ir.ErrFormat, "record name %q: is an absolute path", name)
 	case slices.Contains(strings.Split(name, "/"), ".."):
@@ -185,6 +183,10 @@ func (a *archive) find(name string) (*record, error) {
 	r := a.records[name]
 	if r == nil {
 		return nil, ir.Errorf(ir.ErrFormat, "record missing: %s", name)
+	}
+	if r.entry != nil {
+		r.flawed = a.place(r)
+		r.entry = nil
 	}
 	return r, r.flawed
 }

@@ -3,6 +3,9 @@ package export
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -20,9 +23,24 @@ type faults struct {
 	warned   map[string]bool
 }
 
-// add notes a fault of a class; the text is `what: expected, got`.
+// add notes a fault of a class; the text is `what: expected, got`. Names come
+// from the file: what could play tricks with a terminal or a log is escaped.
 func (f *faults) add(class *ir.Class, format string, args ...any) {
+	for i, a := range args {
+		if s, ok := a.(string); ok {
+			args[i] = printable(s)
+		}
+	}
 	f.err(ir.Errorf(class, format, args...))
+}
+
+// printable escapes control characters and the like.
+func printable(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return s
+	}
+	q := strconv.Quote(s)
+	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
 }
 
 // err notes err, if it is one.
@@ -38,7 +56,7 @@ func (f *faults) err(err error) {
 
 // warn notes something odd that stops nobody; equal texts are kept once.
 func (f *faults) warn(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := printable(fmt.Sprintf(format, args...))
 	if f.warned[text] || len(f.warnings) >= maxFaults {
 		return
 	}

@@ -115,14 +115,17 @@ func (l *linker) weights() {
 			continue
 		case CustomObjectInput:
 			o := l.state.objects[in.Target]
-			if o == nil {
+			if o == nil && !l.excused(in.Target) {
 				l.faults.add(ir.ErrFormat, "custom object %s is in the signature but not in the constants config", clip(in.Target))
-			} else {
+			}
+			if o != nil {
 				o.Class = in.Class
 			}
 			continue
 		}
 		switch {
+		case t == nil && l.excused(in.Target):
+			continue
 		case t == nil && in.Kind == ConstantTensorInput, t == nil && in.Kind == BufferInput && !in.Persistent:
 			l.faults.add(ir.ErrFormat, "constant %s is in the signature but not in the constants config", clip(in.Target))
 			continue
@@ -144,6 +147,10 @@ func (l *linker) weights() {
 		}
 	}
 }
+
+// excused reports whether something else was said already about a tensor that
+// is not there.
+func (l *linker) excused(name string) bool { return l.state.partial || l.state.claimed[name] }
 
 // compare checks a tensor against what the graph's value table says of it.
 func (l *linker) compare(name string, t *Tensor, val ir.TensorMeta) {

@@ -145,8 +145,9 @@ func (o *options) payloadSource(a *archive, f *faults) *source {
 			f.warn("byteorder says big; PyTorch reads raw payloads as little-endian, and so do we")
 		}
 	}
-	if sample := a.records[samplesDir+name+".pt"]; sample != nil {
-		src.samples = sample.size > 0
+	if a.has(samplesDir + name + ".pt") {
+		sample, err := a.find(samplesDir + name + ".pt")
+		src.samples = err == nil && sample.size > 0 // never opened: it is a pickle
 	}
 	for _, record := range a.below(extraDir) {
 		src.extra[strings.TrimPrefix(record, extraDir)] = record

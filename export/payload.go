@@ -28,6 +28,8 @@ type state struct {
 	tensors map[string]*Tensor
 	objects map[string]*Object
 	weights map[string]bool // names that are from the weights, not the constants
+	claimed map[string]bool // names that a config has, whether their payloads are right or not
+	partial bool            // a config could not be read: what is missing says nothing
 	fake    map[string]bool // tensors whose record is empty although they have elements
 }
 
@@ -42,21 +44,23 @@ type loader struct {
 // load reads weights and constants of the program called model.
 func (l *loader) load(model string) *state {
 	l.storage = map[string]*Storage{}
-	st := &state{tensors: map[string]*Tensor{}, objects: map[string]*Object{}, weights: map[string]bool{}, fake: map[string]bool{}}
-	for _, e := range l.config("weights", weightsDir, model+"_weights_config.json", model+"_model_param_config.json") {
+	st := &state{tensors: map[string]*Tensor{}, objects: map[string]*Object{}, weights: map[string]bool{}, claimed: map[string]bool{}, fake: map[string]bool{}}
+	for _, e := range l.config(st, "weights", weightsDir, model+"_weights_config.json", model+"_model_param_config.json") {
 		l.weight(st, e)
 	}
-	for _, e := range l.config("constants", constantsDir, model+"_constants_config.json", model+"_model_constants_config.json") {
+	for _, e := range l.config(st, "constants", constantsDir, model+"_constants_config.json", model+"_model_constants_config.json") {
 		l.constant(st, e)
 	}
 	return st
 }
 
 // config reads a payload config under either of its names.
-func (l *loader) config(what, dir, name, old string) []payloadJSON {
+func (l *loader) config(st *state, what, dir, name, old string) []payloadJSON {
 	if !l.a.has(dir+name) && l.a.has(dir+old) {
 		name = old
 	}
+	was := st.partial
+	st.partial = true
 	if !l.a.has(dir + name) {
 		l.faults.add(ir.ErrFormat, "%s config record missing: %s%s", what, dir, name)
 		return nil
@@ -71,8 +75,13 @@ func (l *loader) config(what, dir, name, old string) []payloadJSON {
 		l.faults.add(ir.ErrFormat, "%s%s: %w", dir, name, err)
 		return nil
 	}
+	st.partial = was
 	d := &decoder{faults: l.faults, record: dir + name}
-	return d.payloadConfig(v)
+	entries := d.payloadConfig(v)
+	for _, e := range entries {
+		st.claimed[e.name] = true
+	}
+	return entries
 }
 
 func (l *loader) weight(st *state, e payloadJSON) {

@@ -10,6 +10,8 @@ import (
 var commands = []func() *cobra.Command{
 	newSetupCommand,
 	newDoctorCommand,
+	newCheckCommand,
+	newParityCommand,
 }
 
 // newRootCommand builds the whole tree anew, so that tests run command lines
@@ -27,7 +29,6 @@ line was not understood.`,
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},

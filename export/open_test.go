@@ -1,0 +1,87 @@
+package export
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+func anyContains(texts []string, part string) bool {
+	for _, s := range texts {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// missing names the operators that programs of the fixtures want and no libtorch
+// has.
+var missing = map[string][]string{
+	"custom_op":           {"fixtures::halves.default", "fixtures::scale_shift.default"},
+	"custom_op_mutating":  {"fixtures::bump_.default"},
+	"auto_functionalized": {"fixtures::bump_.default"},
+	"effect_token":        {"fixtures::logged.default"},
+}
+
+// TestEveryProgramOpens opens all programs that torch 2.15.0 wrote. Those with
+// operators that nobody defines are refused, and the message names them.
+func TestEveryProgramOpens(t *testing.T) {
+	dir := fixtures(t, "pt2/2.15.0")
+	for _, name := range cases(t, dir) {
+		t.Run(name, func(t *testing.T) {
+			p, err := Open(filepath.Join(dir, name, "model.pt2"))
+			if ops := missing[name]; ops != nil {
+				require.ErrorIs(t, err, ir.ErrUnsupported)
+				for _, op := range ops {
+					assert.ErrorContains(t, err, "unknown operator "+op)
+				}
+				return
+			}
+			require.NoError(t, err)
+			defer p.Close()
+			assert.Empty(t, p.Warnings)
+			assert.NoError(t, p.Graph.Lint())
+			m, err := p.Module()
+			require.NoError(t, err)
+			assert.NoError(t, m.Graph().Lint())
+			assert.True(t, strings.HasPrefix(p.TorchVersion, "2.15.0"))
+			for name, x := range p.State() {
+				_, err := x.Bytes()
+				assert.NoError(t, err, name)
+			}
+		})
+	}
+}
+
+// TestOldPrograms tells the other generations by name.
+func TestOldPrograms(t *testing.T) {
+	for release, says := range map[string]string{
+		"2.5.1": "produced by torch 2.5", "2.6.0": "produced by torch 2.6 or 2.7", "2.7.1": "produced by torch 2.6 or 2.7",
+		"2.8.0": "produced by torch 2.8", "2.9.1": "", "2.12.1": "",
+	} {
+		t.Run(release, func(t *testing.T) {
+			dir := fixtures(t, "pt2/"+release)
+			for _, name := range cases(t, dir) {
+				p, err := Open(filepath.Join(dir, name, "model.pt2"))
+				switch {
+				case says != "":
+					require.ErrorIs(t, err, ir.ErrVersion, name)
+					assert.ErrorContains(t, err, says, name)
+				case missing[name] != nil:
+					require.ErrorIs(t, err, ir.ErrUnsupported, name)
+				default:
+					require.NoError(t, err, name)
+					_, err = p.Module()
+					require.NoError(t, err, name)
+					require.NoError(t, p.Close())
+				}
+			}
+		})
+	}
+}
