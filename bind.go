@@ -75,7 +75,33 @@ func (b *binder) tensor(t *export.Tensor) (*libtorch.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return libtorch.View(whole, t.DType, t.Sizes, t.Strides, t.Offset)
+	view, err := libtorch.View(whole, t.DType, t.Sizes, t.Strides, t.Offset)
+	if err != nil || !t.RequiresGrad {
+		return view, err
+	}
+	if err := requireGrad(view); err != nil {
+		_ = view.Close()
+		return nil, err
+	}
+	return view, nil
+}
+
+// requireGrad flags a parameter as the file does. No gradient is recorded, but
+// kernels are chosen by the flag: aten::matmul folds [b, m, n] @ [n, k] into one
+// matrix where the second needs a gradient, which rounds otherwise than a batch
+// of products.
+func requireGrad(t *libtorch.Tensor) error {
+	op, err := libtorch.Find("aten::requires_grad_")
+	if err != nil {
+		return err
+	}
+	out, err := op.Call(nil, []any{t, true})
+	for _, v := range out {
+		if h, ok := v.(*libtorch.Tensor); ok {
+			_ = h.Close()
+		}
+	}
+	return err
 }
 
 // base returns the tensor of all elements of a storage.
