@@ -11,6 +11,8 @@ var commands = []func() *cobra.Command{
 	newSetupCommand,
 	newDoctorCommand,
 	newCheckCommand,
+	newGraphCommand,
+	newRunCommand,
 	newParityCommand,
 }
 
