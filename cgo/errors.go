@@ -1,6 +1,7 @@
 package libtorch
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -43,8 +44,8 @@ func failure(op string, code int32, message string) error {
 }
 
 // clean cuts what helps nobody: of a missing kernel's message the forty lines
-// that list registrations, and the advice for PyTorch's mobile builds; of others
-// the C++ stack that some carry in their text.
+// that list registrations, the advice for PyTorch's mobile builds, and the keys
+// that are no backend; of others the C++ stack that some carry in their text.
 func clean(s string) string {
 	if strings.HasPrefix(s, "Could not run '") {
 		s, _, _ = strings.Cut(s, "\n\n")
@@ -52,9 +53,28 @@ func clean(s string) string {
 		if _, rest, found := strings.Cut(advice, "for possible resolutions. "); ok && found {
 			s = before + rest
 		}
+		if i, j := strings.LastIndexByte(s, '['), strings.LastIndexByte(s, ']'); 0 <= i && i < j {
+			s = s[:i+1] + backends(s[i+1:j]) + s[j:]
+		}
 	}
 	s, _, _ = strings.Cut(s, "\nException raised from ")
-	return strings.TrimRight(s, " \n")
+	return strings.TrimRight(s, "\n")
+}
+
+// backends drops from a list of dispatch keys those that are libtorch's layers
+// and not places where a kernel runs.
+func backends(list string) string {
+	keys := strings.Split(list, ", ")
+	return strings.Join(slices.DeleteFunc(keys, func(key string) bool {
+		return layers[key] || strings.HasPrefix(key, "Autograd") || strings.HasPrefix(key, "Autocast") ||
+			strings.HasPrefix(key, "FuncTorch") || strings.HasPrefix(key, "Python")
+	}), ", ")
+}
+
+// Source: c10/core/DispatchKey.h.
+var layers = map[string]bool{
+	"BackendSelect": true, "Functionalize": true, "Named": true, "Conjugate": true, "Negative": true, "ZeroTensor": true,
+	"ADInplaceOrView": true, "Tracer": true, "Batched": true, "VmapMode": true, "PreDispatch": true, "BatchedNestedTensor": true,
 }
 
 func closedError(what string) error {

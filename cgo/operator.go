@@ -4,6 +4,7 @@ package libtorch
 import "C"
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"unsafe"
@@ -56,7 +57,13 @@ func Find(op string) (*Operator, error) {
 }
 
 func unknown(op string) error {
-	return ir.Errorf(ir.ErrUnsupported, "operator %q: libtorch %s has none of that name", op, loaded.version)
+	hint := ""
+	if all, err := Operators(); err == nil {
+		if near := all.Nearest(op); near != "" {
+			hint = fmt.Sprintf("; the nearest is %q", near)
+		}
+	}
+	return ir.Errorf(ir.ErrUnsupported, "operator %q: libtorch %s has none of that name%s", op, loaded.version, hint)
 }
 
 // parse reads what libtorch says of an operator. Tags of a newer libtorch are
@@ -72,11 +79,22 @@ func parse(text, tags string) (*ir.Schema, error) {
 	return s, nil
 }
 
-// Schemas lists the operators that the running libtorch and the libraries opened
-// so far have registered, in no order.
-func Schemas() ([]*ir.Schema, error) {
+// live is the catalogue of the running libtorch; opening a library drops it.
+var live struct {
+	sync.Mutex
+	catalogue *ir.Catalogue
+}
+
+// Operators lists the operators that the running libtorch and the libraries
+// opened so far have registered, with their schemas and tags.
+func Operators() (*ir.Catalogue, error) {
 	if err := Open(); err != nil {
 		return nil, err
+	}
+	live.Lock()
+	defer live.Unlock()
+	if live.catalogue != nil {
+		return live.catalogue, nil
 	}
 	var r reply
 	if code := C.tfx_list(r.w(), replyWords, &r.out); code != 0 {
@@ -92,7 +110,8 @@ func Schemas() ([]*ir.Schema, error) {
 		}
 		all = append(all, s)
 	}
-	return all, nil
+	live.catalogue = ir.NewCatalogue(loaded.version, all)
+	return live.catalogue, nil
 }
 
 // Schema returns the signature, with its tags. It must not be changed.

@@ -84,6 +84,10 @@ func (m *Mode) batch(c *C.tfx_mode, t *Tensor, level int64) (*C.tfx_mode, uint64
 // OpenLibrary opens a library of custom operators, whose static initialisers
 // register them; [Find] sees them afterwards. It must be built against the
 // libtorch that is open. It is never closed. Opening one twice does nothing.
+//
+// The library's code runs in this process. An exception in an initialiser, as for
+// a schema that does not parse, ends the process, in Python too: the loader lets
+// none through.
 func OpenLibrary(path string) error {
 	if err := Open(); err != nil {
 		return err
@@ -95,5 +99,8 @@ func OpenLibrary(path string) error {
 		err := r.fail("", code)
 		return ir.Errorf(ir.ErrMissing, "operator library %s: %w", path, err)
 	}
+	live.Lock()
+	live.catalogue = nil
+	live.Unlock()
 	return oneLibtorch(loaded.libDir)
 }

@@ -177,28 +177,29 @@ inline int32_t add_batch_dim(const tfx_mode* m, uint64_t handle, int64_t dim, in
 }
 
 // remove_batch_dim is torch._C._functorch._remove_batch_dim, whose C++ lives in
-// libtorch_python: a tensor that is not batched at this level is expanded.
+// libtorch_python. A tensor that the level did not touch is expanded.
 inline int32_t remove_batch_dim(const tfx_mode* m, uint64_t handle, int64_t level, int64_t batch, int64_t out_dim, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer& out) {
     Scope scope(m);
-    const Peek t(handle);
-    const auto* batched = at::functorch::maybeGetBatchedImpl(*t);
+    at::Tensor t = tensor(handle);
+    int64_t from = 0;
+    const auto* batched = at::functorch::maybeGetBatchedImpl(t);
     if (batched == nullptr || batched->level() < level) {
-      std::vector<int64_t> sizes = t->sizes().vec();
-      TORCH_CHECK(out_dim >= 0 && out_dim <= static_cast<int64_t>(sizes.size()), "expected out_dim between 0 and ", sizes.size(), ", got ", out_dim);
-      sizes.insert(sizes.begin() + out_dim, batch);
-      return out.tensor(t->expand(sizes));
+      std::vector<int64_t> sizes = t.sizes().vec();
+      sizes.insert(sizes.begin(), batch);
+      t = t.expand(sizes);
+    } else {
+      TORCH_CHECK(batched->level() == level, "expected the innermost batch dimension to have level ", level, ", got ", batched->level());
+      from = batched->bdim();
+      t = at::Tensor(batched->value());
     }
-    TORCH_CHECK(batched->level() == level, "expected the innermost batch dimension to have level ", level, ", got ", batched->level());
-    const at::Tensor& value = batched->value();
-    const int64_t dim = value.dim();
-    const int64_t from = c10::maybe_wrap_dim(batched->bdim(), dim), to = c10::maybe_wrap_dim(out_dim, dim);
+    const int64_t to = c10::maybe_wrap_dim(out_dim, t.dim());
     std::vector<int64_t> order;
-    for (int64_t i = 0; i < dim; i++) {
+    for (int64_t i = 0; i < t.dim(); i++) {
       if (i != from) order.push_back(i);
     }
     order.insert(order.begin() + to, from);
-    out.tensor(from == to ? value : value.permute(order));
+    out.tensor(from == to ? std::move(t) : t.permute(order));
   });
 }
 

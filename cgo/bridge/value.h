@@ -285,7 +285,7 @@ class Writer {
       head(TFX_GENERATOR);
       return word(reinterpret_cast<uint64_t>(v.toGenerator().unsafeReleaseGeneratorImpl()));
     }
-    const std::string name = v.isObject() || v.isCustomClass() ? v.type()->repr_str() : v.tagKind();
+    const std::string name = v.isObject() || v.isCustomClass() ? v.type()->annotation_str() : v.tagKind();
     head(TFX_OBJECT);
     word(reinterpret_cast<uint64_t>(new c10::IValue(std::move(v))));
     str(name);
