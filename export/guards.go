@@ -33,6 +33,10 @@ type Guards struct {
 	checks  Checks
 }
 
+// IsImpure reports true, so that the removal of dead code keeps the call of the
+// guards although nobody reads its result; PyTorch marks its own the same way.
+func (*Guards) IsImpure() bool { return true }
+
 // A guardInput is what one flat input has to be.
 type guardInput struct {
 	name     string // as messages call it: "x", "d['p'][0]"
