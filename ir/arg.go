@@ -138,12 +138,24 @@ type Dict struct{ pairs []Pair }
 // value counts and the first place, as in Python.
 func DictOf(pairs ...Pair) Dict {
 	out := make([]Pair, 0, len(pairs))
+	texts := map[Str]int{} // most keys are strings, and there may be many
 	for _, p := range pairs {
-		if i := slices.IndexFunc(out, func(q Pair) bool { return EqualArgs(p.Key, q.Key) }); i >= 0 {
-			out[i].Value = p.Value
-			continue
+		if p.Value == nil {
+			p.Value = None{}
 		}
-		out = append(out, p)
+		i := -1
+		if key, ok := p.Key.(Str); !ok {
+			i = slices.IndexFunc(out, func(q Pair) bool { return EqualArgs(p.Key, q.Key) })
+		} else if j, ok := texts[key]; ok {
+			i = j
+		} else {
+			texts[key] = len(out)
+		}
+		if i >= 0 {
+			out[i].Value = p.Value
+		} else {
+			out = append(out, p)
+		}
 	}
 	return Dict{out}
 }

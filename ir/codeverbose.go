@@ -101,13 +101,12 @@ func (e *emitter) sourceComment(n *Node) {
 // customText prints the annotation that meta's "custom" holds, long values cut.
 func customText(custom any) string {
 	d, ok := custom.(Dict)
-	if !ok {
-		if s, ok := custom.(string); ok && s != "" {
-			return " Annotation: " + s
+	if text, isText := custom.(string); isText && text != "" {
+		if d, ok = customArg(text); !ok {
+			return " Annotation: " + text
 		}
-		return ""
 	}
-	if len(d.pairs) == 0 {
+	if !ok || len(d.pairs) == 0 {
 		return ""
 	}
 	cut := make([]Pair, len(d.pairs))

@@ -106,9 +106,9 @@ func (c *purityConfig) impureCall(n *Node) bool {
 	}
 	switch f.kind {
 	case Overload:
-		return c.impureOperator(f.op)
+		return c.impureOperator(f.op, n)
 	case Packet:
-		return c.impureOperator(strings.Replace(f.name[len("torch.ops."):], ".", "::", 1))
+		return c.impureOperator(strings.Replace(f.name[len("torch.ops."):], ".", "::", 1), n)
 	case HigherOrder:
 		return c.impureHigherOrder(n)
 	}
@@ -119,19 +119,31 @@ func (c *purityConfig) impureCall(n *Node) bool {
 }
 
 // impureOperator asks the schema.
-func (c *purityConfig) impureOperator(op string) bool {
+func (c *purityConfig) impureOperator(op string, n *Node) bool {
 	s := Operators().Lookup(op)
 	if s == nil {
 		return true
 	}
 	e := s.Effects()
-	if e.Random {
-		e.Random = !c.ignoreRandom
+	if c.ignoreRandom {
+		e.Random = false
 	}
 	if c.upstream {
 		return len(e.Writes) > 0 || e.Random
 	}
-	return !e.Pure()
+	return !e.Settle(func(i int) Arg { return n.schemaArg(s, i) }).Pure()
+}
+
+// schemaArg returns the argument of n at a position of its schema, given or
+// default, nil where there is none.
+func (n *Node) schemaArg(s *Schema, i int) Arg {
+	if i < len(n.args) && !s.Args[i].KeywordOnly {
+		return n.args[i]
+	}
+	if a, ok := n.Kwarg(s.Args[i].Name); ok {
+		return a
+	}
+	return s.Args[i].Default
 }
 
 // impureHigherOrder looks at what a higher-order operator runs.
