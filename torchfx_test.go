@@ -3,6 +3,7 @@ package torchfx_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/torchfx-go/torchfx"
 	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/export"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -249,21 +251,122 @@ func TestOnDeviceRedirectsCreationOperators(t *testing.T) {
 	}
 }
 
-// A run of a deep graph holds live values alone, and many runs leave nothing.
-func TestRunsLeaveNothing(t *testing.T) {
-	p := load(t, "tiny_resnet")
-	x := input(t, p)
-	runs := func(n int) {
-		for range n {
-			out, err := p.RunFlat(t.Context(), []any{x})
-			require.NoError(t, err)
-			closeAll(out)
-		}
+// Runs leave nothing: no tensor, and no memory of the process.
+func TestManyRunsLeaveMemoryFlat(t *testing.T) {
+	for _, tc := range []struct {
+		program string
+		runs    int
+	}{{"linear_relu", 10_000}, {"while_loop", 1000}, {"tiny_resnet", 200}} {
+		t.Run(tc.program, func(t *testing.T) {
+			p := load(t, tc.program)
+			inputs := recordedInputs(t, tc.program)
+			runs := func(n int) {
+				for range n {
+					out, err := p.RunFlat(t.Context(), inputs)
+					require.NoError(t, err)
+					closeAll(out)
+				}
+			}
+			runs(tc.runs / 10)
+			runtime.GC()
+			count, bytes := libtorch.LiveTensors()
+			before := residentBytes(t)
+			runs(tc.runs)
+			afterCount, afterBytes := libtorch.LiveTensors()
+			assert.Equal(t, count, afterCount, "live tensors")
+			assert.Equal(t, bytes, afterBytes, "bytes of live tensors")
+			runtime.GC()
+			// what the Go heap and malloc keep for reuse moves by a few megabytes; a
+			// leak of one smallest tensor a run would be more
+			assert.Less(t, residentBytes(t)-before, int64(8<<20), "growth of resident memory")
+		})
 	}
-	runs(5)
-	count, bytes := libtorch.LiveTensors()
-	runs(20)
-	afterCount, afterBytes := libtorch.LiveTensors()
-	assert.Equal(t, count, afterCount)
-	assert.Equal(t, bytes, afterBytes)
+}
+
+// recordedInputs returns the first input set of a recorded program.
+func recordedInputs(t testing.TB, program string) []any {
+	t.Helper()
+	f, err := export.OpenSafetensors(filepath.Join(filepath.Dir(fixture(t, program)), "inputs.0.safetensors"))
+	require.NoError(t, err)
+	defer f.Close()
+	var inputs []any
+	for i := range f.Names() {
+		x, err := f.Tensor(fmt.Sprintf("i%d", i))
+		require.NoError(t, err)
+		data, err := x.Bytes()
+		require.NoError(t, err)
+		shape := make([]int, len(x.Sizes))
+		for i, n := range x.Sizes {
+			shape[i] = int(n)
+		}
+		v, err := torch.FromBytes(x.DType, shape, data)
+		require.NoError(t, err)
+		t.Cleanup(func() { v.Close() })
+		inputs = append(inputs, v)
+	}
+	return inputs
+}
+
+func residentBytes(t testing.TB) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skipf("needs /proc: %v", err)
+	}
+	var size, resident int64
+	_, err = fmt.Sscan(string(text), &size, &resident)
+	require.NoError(t, err)
+	return resident * int64(os.Getpagesize())
+}
+
+func TestManyGoroutinesGetTheSameBits(t *testing.T) {
+	p := load(t, "tiny_resnet")
+	inputs := recordedInputs(t, "tiny_resnet")
+	run := func() ([]byte, error) {
+		out, err := p.RunFlat(t.Context(), inputs)
+		if err != nil {
+			return nil, err
+		}
+		defer closeAll(out)
+		return out[0].(*torch.Tensor).Bytes()
+	}
+	want, err := run()
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() {
+			for range 4 {
+				got, err := run()
+				assert.NoError(t, err)
+				assert.Equal(t, want, got)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Wherever a run is cancelled, it closes what it made.
+func TestCancelledRunsLeaveNothing(t *testing.T) {
+	p := load(t, "tiny_resnet")
+	inputs := recordedInputs(t, "tiny_resnet")
+	count, _ := libtorch.LiveTensors()
+	for nodes := range p.Module().Graph().Len() {
+		ctx, cancel := context.WithCancel(t.Context())
+		in := interpreter.New(p.Module(), interpreter.WithHandler(interpreter.Around(interpreter.Default{},
+			func(r *interpreter.Run, n *ir.Node, run func() (any, error)) (any, error) {
+				if nodes--; nodes < 0 {
+					cancel()
+				}
+				return run()
+			})))
+		out, err := in.RunFlat(ctx, inputs)
+		if err == nil {
+			closeAll(out) // cancelled at the last node, which is looked at no more
+		} else {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		cancel()
+	}
+	after, _ := libtorch.LiveTensors()
+	assert.Equal(t, count, after)
 }

@@ -58,6 +58,11 @@ line "o1 = 7".
 			if f.threads < 1 {
 				return usagef("--threads: expected a number of at least 1, got %d", f.threads)
 			}
+			if f.outputs != "" {
+				if _, err := resultFormat(f.outputs); err != nil {
+					return err
+				}
+			}
 			return runModel(cmd, args[0], f)
 		},
 	}

@@ -81,13 +81,18 @@ type tensors interface {
 // file reads --inputs [NAME=]FILE.
 func (r *inputReader) file(arg string) {
 	name, path := "", arg
-	if before, after, ok := strings.Cut(arg, "="); ok && r.find(before) >= 0 {
-		name, path = before, after
+	if before, after, ok := strings.Cut(arg, "="); ok && !exists(arg) {
+		if name, path = before, after; r.find(name) < 0 {
+			r.fault("--inputs %s: input %q: expected one of %s", arg, name, r.names())
+			return
+		}
 	}
 	if err := r.read(name, path); err != nil {
 		r.fault("%s: %w", path, err)
 	}
 }
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 
 func (r *inputReader) read(name, path string) error {
 	in, size, err := r.open(path)
@@ -287,23 +292,34 @@ func blobOf(t *torch.Tensor) (*export.Tensor, error) {
 	return blob, nil
 }
 
-// resultWriter chooses the format by the end of the name.
-func resultWriter(name string, found map[string]*export.Tensor) (func(io.Writer) error, error) {
+// resultFormat returns the format that the name of an output file asks for.
+func resultFormat(name string) (string, error) {
 	switch ext := strings.ToLower(filepath.Ext(name)); {
-	case name == "-", ext == ".safetensors":
-		return func(w io.Writer) error { return export.WriteSafetensors(w, found, nil) }, nil
-	case ext == ".npz":
-		return func(w io.Writer) error { return export.WriteNpz(w, found) }, nil
-	case ext == ".npy":
-		if len(found) != 1 {
-			return nil, usagef("--outputs %s: expected one tensor for a .npy file, got %d; use .npz or .safetensors", name, len(found))
-		}
-		return func(w io.Writer) error {
-			for _, t := range found {
-				return export.WriteNpy(w, t)
-			}
-			return nil
-		}, nil
+	case name == "-":
+		return ".safetensors", nil
+	case ext == ".safetensors", ext == ".npz", ext == ".npy":
+		return ext, nil
 	}
-	return nil, usagef("--outputs %s: expected a name in .safetensors, .npz or .npy", name)
+	return "", usagef("--outputs %s: expected a name in .safetensors, .npz or .npy", name)
+}
+
+// resultWriter returns what writes the tensors in the format of the name.
+func resultWriter(name string, found map[string]*export.Tensor) (func(io.Writer) error, error) {
+	format, err := resultFormat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case format == ".safetensors":
+		return func(w io.Writer) error { return export.WriteSafetensors(w, found, nil) }, nil
+	case format == ".npz":
+		return func(w io.Writer) error { return export.WriteNpz(w, found) }, nil
+	case len(found) != 1:
+		return nil, usagef("--outputs %s: expected one tensor for a .npy file, got %d; use .npz or .safetensors", name, len(found))
+	}
+	return func(w io.Writer) error {
+		for _, t := range found {
+			return export.WriteNpy(w, t)
+		}
+		return nil
+	}, nil
 }

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/export"
+)
+
+// recorded returns the folder of a recorded program and skips the test where it
+// or libtorch is not there.
+func recorded(t *testing.T, name string) string {
+	t.Helper()
+	if err := libtorch.Open(); err != nil {
+		t.Skipf("needs libtorch: %v", err)
+	}
+	root := os.Getenv("TORCHFX_FIXTURES")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared", "fixtures")
+	}
+	dir := filepath.Join(root, "pt2", "2.15.0", name)
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no recorded program at %s; set TORCHFX_FIXTURES to where they are", dir)
+	}
+	return dir
+}
+
+// invoke runs a command line in this process.
+func invoke(stdin io.Reader, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(args, stdin, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestRunWritesWhatPyTorchComputed(t *testing.T) {
+	dir := recorded(t, "linear_relu")
+	model, inputs := filepath.Join(dir, "model.pt2"), filepath.Join(dir, "inputs.0.safetensors")
+	want, err := export.OpenSafetensors(filepath.Join(dir, "expected.0.safetensors"))
+	require.NoError(t, err)
+	defer want.Close()
+	expected, err := want.Tensor("o0")
+	require.NoError(t, err)
+	bytes, err := expected.Bytes()
+	require.NoError(t, err)
+
+	check := func(name string, got interface {
+		Tensor(string) (*export.Tensor, error)
+	}, err error) {
+		require.NoError(t, err, name)
+		x, err := got.Tensor("o0")
+		require.NoError(t, err, name)
+		assert.Equal(t, expected.Sizes, x.Sizes, name)
+		data, err := x.Bytes()
+		require.NoError(t, err, name)
+		assert.Equal(t, bytes, data, name) // a product of 2x4 and 4x3: the same on every machine
+	}
+	t.Run("files", func(t *testing.T) {
+		for _, ext := range []string{".safetensors", ".npz"} {
+			out := filepath.Join(t.TempDir(), "out"+ext)
+			code, stdout, stderr := invoke(nil, "run", model, "--inputs", inputs, "--outputs", out)
+			require.Zero(t, code, stderr)
+			assert.Empty(t, stdout)
+			if ext == ".npz" {
+				f, err := export.OpenNpz(out)
+				check(ext, f, err)
+				continue
+			}
+			f, err := export.OpenSafetensors(out)
+			check(ext, f, err)
+		}
+	})
+	t.Run("standard streams", func(t *testing.T) {
+		in, err := os.Open(inputs)
+		require.NoError(t, err)
+		defer in.Close()
+		code, stdout, stderr := invoke(in, "run", model, "-i", "-", "-o", "-")
+		require.Zero(t, code, stderr)
+		f, err := export.ReadSafetensors(strings.NewReader(stdout), int64(len(stdout)))
+		check("-", f, err)
+	})
+	t.Run("npy by name", func(t *testing.T) {
+		first, second := filepath.Join(t.TempDir(), "x.npz"), filepath.Join(t.TempDir(), "y.npy")
+		given, err := export.OpenSafetensors(inputs)
+		require.NoError(t, err)
+		defer given.Close()
+		x, err := given.Tensor("i0")
+		require.NoError(t, err)
+		var file strings.Builder
+		require.NoError(t, export.WriteNpy(&file, x))
+		require.NoError(t, os.WriteFile(first, []byte(file.String()), 0o600)) // the content tells, not the name
+		code, _, stderr := invoke(nil, "run", model, "-i", "input="+first, "-o", second)
+		require.Zero(t, code, stderr)
+		f, err := os.Open(second)
+		require.NoError(t, err)
+		defer f.Close()
+		y, err := export.ReadNpy(f)
+		check("npy", one{y}, err)
+	})
+}
+
+// one is a file of one array.
+type one struct{ t *export.Tensor }
+
+func (o one) Tensor(string) (*export.Tensor, error) { return o.t, nil }
+
+func TestRunListsNames(t *testing.T) {
+	dir := recorded(t, "pytree_inputs")
+	code, stdout, stderr := invoke(nil, "run", "--list", filepath.Join(dir, "model.pt2"))
+	require.Zero(t, code, stderr)
+	assert.Contains(t, stdout, "i1  d['q']    f32[2] cpu\n")
+	assert.Contains(t, stdout, "o4            f32[2] cpu\n")
+}
+
+func TestRunTakesScalars(t *testing.T) {
+	dir := recorded(t, "symint_input")
+	model, inputs := filepath.Join(dir, "model.pt2"), filepath.Join(dir, "inputs.0.safetensors")
+	code, fromFlag, stderr := invoke(nil, "run", model, "-i", inputs, "--set", "n=3")
+	require.Zero(t, code, stderr)
+	assert.True(t, strings.HasPrefix(fromFlag, "o0 = tensor("), fromFlag)
+	sidecar := filepath.Join(t.TempDir(), "scalars.json")
+	require.NoError(t, os.WriteFile(sidecar, []byte(`{"i1": 3}`), 0o600))
+	code, fromFile, stderr := invoke(nil, "run", model, "-i", inputs, "--scalars", sidecar)
+	require.Zero(t, code, stderr)
+	assert.Equal(t, fromFlag, fromFile)
+}
+
+func TestRunPrintsWhatIsNoTensor(t *testing.T) {
+	dir := recorded(t, "odd_outputs")
+	out := filepath.Join(t.TempDir(), "out.safetensors")
+	code, stdout, stderr := invoke(nil, "run", filepath.Join(dir, "model.pt2"), "-i", filepath.Join(dir, "inputs.0.safetensors"), "-o", out)
+	require.Zero(t, code, stderr)
+	assert.Equal(t, "o1 = None\no2 = 7\no3 = True\no4 = 2.5\n", stdout)
+}
+
+func TestRunRefusals(t *testing.T) {
+	dir := recorded(t, "linear_relu")
+	model, inputs := filepath.Join(dir, "model.pt2"), filepath.Join(dir, "inputs.0.safetensors")
+	wrong := filepath.Join(t.TempDir(), "wrong.safetensors")
+	x, err := os.Open(filepath.Join(recorded(t, "losses"), "inputs.0.safetensors"))
+	require.NoError(t, err)
+	defer x.Close()
+	data, err := io.ReadAll(x)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(wrong, data, 0o600))
+	tests := []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"no inputs", nil, 1, "input i0 (input): expected f32[2, 4] cpu, got nothing"},
+		{"unknown name", []string{"-i", "y=" + inputs}, 1, `input "y": expected one of i0 (input)`},
+		{"twice", []string{"-i", inputs, "-i", inputs}, 1, "given twice"},
+		{"names of the file", []string{"-i", wrong}, 1, `input "i1": expected one of i0 (input)`},
+		{"no such file", []string{"-i", "nowhere.npz"}, 1, "nowhere.npz"},
+		{"number for a tensor", []string{"--set", "i0=3"}, 1, "input"},
+		{"not JSON", []string{"--set", "i0=x"}, 1, "expected a JSON value"},
+		{"no value", []string{"--set", "i0"}, 2, "expected NAME=VALUE"},
+		{"threads", []string{"--threads", "0"}, 2, "at least 1"},
+		{"device", []string{"--device", "abacus"}, 2, "--device"},
+		{"output name", []string{"-i", inputs, "-o", "out.txt"}, 2, "expected a name in .safetensors"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			code, stdout, stderr := invoke(nil, append([]string{"run", model}, tc.args...)...)
+			assert.Equal(t, tc.code, code, stderr)
+			assert.Contains(t, stderr, tc.want)
+			assert.Empty(t, stdout)
+		})
+	}
+}
