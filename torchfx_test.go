@@ -370,3 +370,20 @@ func TestCancelledRunsLeaveNothing(t *testing.T) {
 	after, _ := libtorch.LiveTensors()
 	assert.Equal(t, count, after)
 }
+
+func BenchmarkRun(b *testing.B) {
+	for _, program := range []string{"linear_relu", "mlp_gelu", "tiny_resnet"} {
+		b.Run(program, func(b *testing.B) {
+			p := load(b, program)
+			inputs := recordedInputs(b, program)
+			b.ReportAllocs()
+			for b.Loop() {
+				out, err := p.RunFlat(b.Context(), inputs)
+				if err != nil {
+					b.Fatal(err)
+				}
+				closeAll(out)
+			}
+		})
+	}
+}
