@@ -154,7 +154,7 @@ var baseTypes = []struct {
 	{"bool", TypeBool}, {"SymBool", TypeSymBool}, {"complex", TypeComplex}, {"Scalar", TypeScalar}, {"str", TypeStr},
 	{"ScalarType", TypeDType}, {"Layout", TypeLayout}, {"MemoryFormat", TypeMemoryFormat}, {"Device", TypeDevice},
 	{"Generator", TypeGenerator}, {"Storage", TypeStorage}, {"Stream", TypeStream}, {"QScheme", TypeQScheme},
-	{"Dimname", TypeDimname}, {"Any", TypeAny}, {"NoneType", TypeNone}, {"None", TypeNone},
+	{"Dimname", TypeDimname}, {"Any", TypeAny}, {"NoneType", TypeNone}, {"None", TypeNone}, {"DeviceIndex", TypeInt},
 }
 
 func baseTypeName(kind TypeKind) string {
@@ -182,8 +182,9 @@ func printDefault(b *strings.Builder, t Type, d Arg) {
 		return
 	}
 	// PyTorch shortens equal integers, as native_functions.yaml has them, but
-	// only in a plain int list: int[2] dilation=1.
-	if t.Kind == TypeList && t.Elem.Kind == TypeInt && list.Len() > 1 && allEqual(list) {
+	// only in a plain int list: int[2] dilation=1. It does so without regard to
+	// the length, and then cannot read its own text; this always can.
+	if t.Kind == TypeList && t.Elem.Kind == TypeInt && list.Len() == t.Len && t.Len > 1 && allEqual(list) {
 		printConstant(b, list.At(0))
 		return
 	}
@@ -217,11 +218,7 @@ func printConstant(b *strings.Builder, a Arg) {
 	case Float:
 		b.WriteString(cFloat(float64(a)))
 	case Complex:
-		b.WriteString(cFloat(real(complex128(a))))
-		if im := imag(complex128(a)); !math.Signbit(im) {
-			b.WriteByte('+')
-		}
-		b.WriteString(cFloat(imag(complex128(a))) + "j")
+		b.WriteString(cFloat(imag(complex128(a))) + "j") // the grammar has no other
 	case Str:
 		b.WriteString(cQuote(string(a)))
 	case Device:
