@@ -225,13 +225,13 @@ func (a *archive) content(r *record) ([]byte, error) {
 	return data, nil
 }
 
-// inflate unpacks a deflated record. Memory grows with what comes out, never
-// with what was declared.
+// inflate unpacks a deflated record. Memory grows with what comes out; at first
+// there is no more of it than such a record commonly needs.
 func inflate(r *record, packed []byte) ([]byte, error) {
 	z := flate.NewReader(bytes.NewReader(packed))
 	defer z.Close()
 	var buf bytes.Buffer
-	buf.Grow(int(min(r.size, 1<<20)))
+	buf.Grow(int(min(r.size+bytes.MinRead, max(1<<20, 128*r.packed))))
 	n, err := io.Copy(&buf, io.LimitReader(z, r.size+1))
 	switch {
 	case err != nil:

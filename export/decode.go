@@ -43,6 +43,11 @@ func fieldsOf(what string, required, optional string) *fields {
 // object reads the fields of v into vals, by their place in f. An optional
 // field that is null counts as absent. It reports whether v is an object.
 func (d *decoder) object(v jsonValue, f *fields, vals []jsonValue) bool {
+	return d.scan(v, f, vals) && d.require(f, vals)
+}
+
+// scan is the first half of object: it reads the fields that are there.
+func (d *decoder) scan(v jsonValue, f *fields, vals []jsonValue) bool {
 	clear(vals)
 	if v.lead() != '{' {
 		d.fault(ir.ErrFormat, "expected %s as an object, got %s", f.what, v.kind())
@@ -65,6 +70,11 @@ func (d *decoder) object(v jsonValue, f *fields, vals []jsonValue) bool {
 		}
 		return true
 	})
+	return true
+}
+
+// require is the second half of object: it notes the fields that are missing.
+func (d *decoder) require(f *fields, vals []jsonValue) bool {
 	for i, val := range vals {
 		switch {
 		case i < f.required && !val.is():

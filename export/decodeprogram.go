@@ -121,7 +121,13 @@ func (d *decoder) graph(v jsonValue) *graphJSON {
 	if !d.object(v, graphFields, f[:]) {
 		return nil
 	}
-	g := &graphJSON{single: d.bool(f[6], "is_single_tensor_return"), values: map[string]tableEntry{}}
+	entries := 0
+	for _, i := range []int{3, 4, 5, 7, 8} {
+		if f[i].is() {
+			entries += f[i].len()
+		}
+	}
+	g := &graphJSON{single: d.bool(f[6], "is_single_tensor_return"), values: make(map[string]tableEntry, entries)}
 	for _, t := range []struct {
 		v    jsonValue
 		kind entryKind
@@ -147,13 +153,18 @@ func (d *decoder) graph(v jsonValue) *graphJSON {
 
 func (d *decoder) node(i int, v jsonValue) nodeJSON {
 	var f [6]jsonValue
-	if !d.object(v, nodeFields, f[:]) {
+	if !d.scan(v, nodeFields, f[:]) {
 		return nodeJSON{}
 	}
-	n := nodeJSON{target: d.str(f[0], "target"), name: d.str(f[5], "name")}
-	// the outputs come first, because they name the node in messages about the rest
+	// name and outputs come first, because they name the node in messages about the rest
+	n := nodeJSON{}
+	if f[5].is() && !f[5].null() {
+		n.name = d.str(f[5], "name")
+	}
 	d.list(f[2], "outputs", func(_ int, item jsonValue) { n.outputs = append(n.outputs, d.argument(item)) })
 	defer d.in("node " + n.label(i))()
+	d.require(nodeFields, f[:])
+	n.target = d.str(f[0], "target")
 	if f[4].is() {
 		n.single = hopTuple
 		if d.bool(f[4], "is_hop_single_tensor_return") {

@@ -2,6 +2,7 @@ package export
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -83,30 +84,30 @@ func (t *Tensor) Bytes() ([]byte, error) {
 }
 
 // extent returns the elements from the start of the storage to the end of a
-// view, and false where a number is negative or the product overflows.
+// view, 0 for a view of nothing, and false where a number is negative or the
+// sum overflows.
 func extent(sizes, strides []int64, offset int64) (n int64, ok bool) {
-	if offset < 0 || offset > 1<<62 {
+	const limit = 1 << 62
+	if offset < 0 || offset > limit {
 		return 0, false
 	}
-	n, empty := offset+1, false
+	empty := slices.Contains(sizes, 0)
+	n = offset + 1
 	for i, size := range sizes {
 		if size < 0 || strides[i] < 0 {
 			return 0, false
 		}
-		if size == 0 {
-			empty = true
-			continue
+		if empty {
+			continue // wherever it starts and however it strides
 		}
 		hi, lo := bits.Mul64(uint64(size-1), uint64(strides[i]))
-		if hi != 0 || lo > 1<<62 {
+		if hi != 0 || lo > limit || n+int64(lo) > limit {
 			return 0, false
 		}
-		if n += int64(lo); n < 0 || n > 1<<62 {
-			return 0, false
-		}
+		n += int64(lo)
 	}
 	if empty {
-		return 0, true // a view of nothing reads nothing, wherever it starts
+		return 0, true
 	}
 	return n, true
 }
