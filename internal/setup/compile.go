@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // A compiler is a command line that compiles C++, and the first line of its
@@ -97,8 +96,7 @@ func (b *bridge) compile(ctx context.Context, cxx *compiler, t *tree, file, stag
 	cmd := exec.CommandContext(ctx, cxx.args[0], args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "LC_ALL=C")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second
+	stopWithChildren(cmd)
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	task := show.Begin("compile the bridge with "+cxx.args[0], 0)
@@ -123,14 +121,7 @@ func (b *bridge) compile(ctx context.Context, cxx *compiler, t *tree, file, stag
 // text is kept in logFile.
 func (c *compiler) explain(log []byte, err error, logFile string) error {
 	text := string(log)
-	has := func(parts ...string) bool {
-		for _, s := range parts {
-			if strings.Contains(text, s) {
-				return true
-			}
-		}
-		return false
-	}
+	has := func(parts ...string) bool { return lineWith(text, parts) != "" }
 	killed := false
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		status, ok := exit.Sys().(syscall.WaitStatus)

@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 )
 
 // A pip is a command line that starts pip.
@@ -111,8 +109,7 @@ func (p pip) download(ctx context.Context, w wheel, part string, show Reporter) 
 	cmd := exec.CommandContext(ctx, p[0], args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1",
 		"PIP_REQUIRE_VIRTUALENV=0", "LC_ALL=C")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second
+	stopWithChildren(cmd)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 
@@ -133,14 +130,7 @@ func (p pip) download(ctx context.Context, w wheel, part string, show Reporter) 
 // explain turns what pip printed into what to do about it. The texts it looks for
 // are those of pip 9 to 26 and of the system below.
 func (p pip) explain(w wheel, text string, err error) error {
-	has := func(parts ...string) bool {
-		for _, s := range parts {
-			if strings.Contains(text, s) {
-				return true
-			}
-		}
-		return false
-	}
+	has := func(parts ...string) bool { return lineWith(text, parts) != "" }
 	what := w.project + " " + w.version
 	cause := lastLines(text, 4)
 	switch {
@@ -151,15 +141,12 @@ func (p pip) explain(w wheel, text string, err error) error {
 		}
 	case has("DO NOT MATCH THE HASHES"):
 		return corrupted(w, cause)
-	case has("Temporary failure in name resolution", "Name or service not known", "getaddrinfo failed", "nodename nor servname",
-		"NewConnectionError", "Failed to establish a new connection", "Network is unreachable", "Connection refused",
-		"Connection reset", "ConnectTimeoutError", "Read timed out", "ProxyError", "Cannot connect to proxy", "Max retries exceeded", "SSLError",
-		"CERTIFICATE_VERIFY_FAILED", "IncompleteRead", "Connection broken"):
+	case has(networkTexts...):
 		return &Failure{
 			What: "no network: pip cannot reach its package index to download " + what,
 			Fix: []string{"connect this machine, set HTTPS_PROXY or PIP_INDEX_URL if it needs them, and run torchfx setup again",
 				ownLibtorch},
-			Err: cause,
+			Err: errors.New(lineWith(text, networkTexts)),
 		}
 	case has("No matching distribution found"):
 		return &Failure{
@@ -174,6 +161,28 @@ func (p pip) explain(w wheel, text string, err error) error {
 		Fix:  []string{"mend what pip says and run torchfx setup again", ownLibtorch},
 		Err:  fmt.Errorf("%w: %w", err, cause),
 	}
+}
+
+// networkTexts are what pip, urllib3 and the system say when a connection does not
+// come about or breaks.
+var networkTexts = []string{
+	"Temporary failure in name resolution", "Name or service not known", "getaddrinfo failed", "nodename nor servname",
+	"Failed to establish a new connection", "NewConnectionError", "Network is unreachable", "Connection refused", "Connection reset",
+	"ConnectTimeoutError", "Read timed out", "ProxyError", "Cannot connect to proxy", "Max retries exceeded", "SSLError",
+	"CERTIFICATE_VERIFY_FAILED", "IncompleteRead", "Connection broken",
+}
+
+// lineWith returns the last line of text that holds one of the parts, "" where
+// none does.
+func lineWith(text string, parts []string) (found string) {
+	for line := range strings.Lines(text) {
+		for _, part := range parts {
+			if strings.Contains(line, part) {
+				found = strings.TrimSpace(line)
+			}
+		}
+	}
+	return found
 }
 
 func corrupted(w wheel, err error) error {
