@@ -1,7 +1,5 @@
 package nn
 
-import torch "github.com/torchfx-go/torchfx/torchops"
-
 // A Module is a pointer to a struct that embeds [Base].
 type Module interface{ base() *Base }
 
@@ -21,7 +19,7 @@ func (b *Base) Training() bool { return !b.eval }
 // A Shadow is what a copy of a module knows during a trace: where it stands,
 // which module it is a copy of, and who is told of its calls.
 type Shadow struct {
-	Path   string
+	Path   string // qualified name, "" for the root
 	Of     Module
 	Caller Caller
 }
@@ -30,32 +28,14 @@ type Shadow struct {
 // caller that takes the module for a leaf does not run it and returns what
 // stands for the result.
 type Caller interface {
-	CallModule(m Module, path string, args []any, forward func() any) any
+	CallModule(m *Shadow, args []any, forward func() any) any
 }
 
-// Cast makes m the shadow that s describes. It is for tracers.
+// Cast makes m a shadow. It is for tracers.
 func Cast(m Module, s *Shadow) { m.base().shadow = s }
 
-// Of1 is a module whose Forward takes one argument.
-type Of1[A, R any] interface {
-	Module
-	Forward(A) R
-}
-
-// Of2 is a module whose Forward takes two arguments.
-type Of2[A, B, R any] interface {
-	Module
-	Forward(A, B) R
-}
-
-// Of3 is a module whose Forward takes three arguments.
-type Of3[A, B, C, R any] interface {
-	Module
-	Forward(A, B, C) R
-}
-
-// A Layer maps one tensor to one tensor; it is what Sequential holds.
-type Layer = Of1[*torch.Tensor, *torch.Tensor]
+// ShadowOf returns what [Cast] told m, nil where m is no shadow.
+func ShadowOf(m Module) *Shadow { return m.base().shadow }
 
 // A Container has children that are no fields. Rebuild returns a copy of it with
 // value called on each child and its name.
@@ -64,29 +44,18 @@ type Container interface {
 	Rebuild(value func(name string, v any) any) Module
 }
 
-// Call calls m as Python's m(a) does.
-func Call[A, R any](m Of1[A, R], a A) R {
-	s := m.base().shadow
-	if s == nil {
-		return m.Forward(a)
-	}
-	return torch.As[R](s.Caller.CallModule(m, s.Path, []any{a}, func() any { return m.Forward(a) }))
-}
+// leaf is embedded by the layers of this package. Their Forward is the call
+// itself, so that a model which calls a layer's Forward is traced rightly.
+type leaf struct{ Base }
 
-// Call2 calls m as Python's m(a, b) does.
-func Call2[A, B, R any](m Of2[A, B, R], a A, b B) R {
-	s := m.base().shadow
-	if s == nil {
-		return m.Forward(a, b)
-	}
-	return torch.As[R](s.Caller.CallModule(m, s.Path, []any{a, b}, func() any { return m.Forward(a, b) }))
-}
+func (*leaf) layer() {}
 
-// Call3 calls m as Python's m(a, b, c) does.
-func Call3[A, B, C, R any](m Of3[A, B, C, R], a A, b B, c C) R {
-	s := m.base().shadow
-	if s == nil {
-		return m.Forward(a, b, c)
-	}
-	return torch.As[R](s.Caller.CallModule(m, s.Path, []any{a, b, c}, func() any { return m.Forward(a, b, c) }))
+// isLayer reports whether calling m's Forward enters m already.
+func isLayer(m Module) bool { _, ok := m.(interface{ layer() }); return ok }
+
+// IsLayer reports whether m is a layer of this package other than a container:
+// what stays one node of a trace by default, as torch.nn's modules do.
+func IsLayer(m Module) bool {
+	_, container := m.(Container)
+	return isLayer(m) && !container
 }

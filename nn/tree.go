@@ -58,7 +58,7 @@ func Tensors(m Module) iter.Seq[Tensor] {
 	return func(yield func(Tensor) bool) {
 		for path, mod := range Modules(m) {
 			for field, v := range state(mod) {
-				if !yield(Tensor{join(path, field.name), field.kind, v}) {
+				if !yield(Tensor{join(path, field.Name), field.Kind, v}) {
 					return
 				}
 			}
@@ -66,39 +66,40 @@ func Tensors(m Module) iter.Seq[Tensor] {
 	}
 }
 
-// field is a field of a module's struct, as its tag describes it.
-type field struct {
-	name string
-	kind Kind
+// A Field is a field of a module's struct in Python's terms.
+type Field struct {
+	Name string
+	Kind Kind // of a tensor
 }
 
-// describe reads the tag nn:"name,buffer" or nn:"name,transient".
-func describe(f reflect.StructField) field {
+// Describe reads the tag nn:"name,buffer" or nn:"name,transient" of a field;
+// without a name it is the field's in snake case.
+func Describe(f reflect.StructField) Field {
 	name, rest, _ := strings.Cut(f.Tag.Get("nn"), ",")
 	if name == "" {
 		name = snakeCase(f.Name)
 	}
 	switch rest {
 	case "buffer":
-		return field{name, Buffer}
+		return Field{name, Buffer}
 	case "transient":
-		return field{name, TransientBuffer}
+		return Field{name, TransientBuffer}
 	}
-	return field{name, Parameter}
+	return Field{name, Parameter}
 }
 
 var tensorType = reflect.TypeFor[*torch.Tensor]()
 
 // state yields the tensor fields of m in order.
-func state(m Module) iter.Seq2[field, *torch.Tensor] {
-	return func(yield func(field, *torch.Tensor) bool) {
+func state(m Module) iter.Seq2[Field, *torch.Tensor] {
+	return func(yield func(Field, *torch.Tensor) bool) {
 		v := reflect.ValueOf(m).Elem()
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
 			if !f.IsExported() || f.Type != tensorType {
 				continue
 			}
-			if !yield(describe(f), v.Field(i).Interface().(*torch.Tensor)) {
+			if !yield(Describe(f), v.Field(i).Interface().(*torch.Tensor)) {
 				return
 			}
 		}
@@ -127,7 +128,7 @@ func members(m Module) iter.Seq2[string, any] {
 			if k := value.Kind(); k != reflect.Pointer && k != reflect.Interface || value.IsNil() {
 				continue
 			}
-			if child, ok := value.Interface().(Module); ok && !yield(describe(f).name, child) {
+			if child, ok := value.Interface().(Module); ok && !yield(Describe(f).Name, child) {
 				return
 			}
 		}

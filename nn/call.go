@@ -1,0 +1,144 @@
+package nn
+
+import (
+	"reflect"
+
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// Of1 is a module whose Forward takes one argument.
+type Of1[A, R any] interface {
+	Module
+	Forward(A) R
+}
+
+// Of2 is a module whose Forward takes two arguments.
+type Of2[A, B, R any] interface {
+	Module
+	Forward(A, B) R
+}
+
+// Of3 is a module whose Forward takes three arguments.
+type Of3[A, B, C, R any] interface {
+	Module
+	Forward(A, B, C) R
+}
+
+// A Layer maps one tensor to one tensor; it is what Sequential holds.
+type Layer = Of1[*torch.Tensor, *torch.Tensor]
+
+// Call calls m as Python's m(a) does. That "A and R cannot be inferred" means
+// that Forward of m does not take exactly one argument and return one result.
+func Call[A, R any](m Of1[A, R], a A) R {
+	if isLayer(m) {
+		return m.Forward(a)
+	}
+	return enter(m, func() R { return m.Forward(a) }, a)
+}
+
+// Call2 calls m as Python's m(a, b) does.
+func Call2[A, B, R any](m Of2[A, B, R], a A, b B) R {
+	if isLayer(m) {
+		return m.Forward(a, b)
+	}
+	return enter(m, func() R { return m.Forward(a, b) }, a, b)
+}
+
+// Call3 calls m as Python's m(a, b, c) does.
+func Call3[A, B, C, R any](m Of3[A, B, C, R], a A, b B, c C) R {
+	if isLayer(m) {
+		return m.Forward(a, b, c)
+	}
+	return enter(m, func() R { return m.Forward(a, b, c) }, a, b, c)
+}
+
+// enter runs the body of a module call, or tells the trace of it.
+func enter[R any](m Module, body func() R, args ...any) R {
+	s := m.base().shadow
+	switch {
+	case s == nil && torch.Traced(args...):
+		panic(&torch.Error{Op: typeName(m), Err: ir.Errorf(ir.ErrTrace,
+			"%w; trace the module that holds it, and reach it through the fields", ErrForeign)})
+	case s == nil || s.Path == "":
+		return body()
+	}
+	return torch.As[R](s.Caller.CallModule(s, args, func() any { return body() }))
+}
+
+// Bind returns f, a method value of m such as m.Forward, so that calling it is
+// calling m. It is for signatures that [Call] does not cover; several results
+// are unpacked from the one that Python's module returns.
+//
+//	y, h := nn.Bind(r.Cell, r.Cell.Forward)(x, nil)
+//
+// Bind panics when f is no function, as that is a mistake no input causes.
+func Bind[F any](m Module, f F) F {
+	s := m.base().shadow
+	if s == nil || s.Path == "" || isLayer(m) {
+		return f
+	}
+	fv := reflect.ValueOf(f)
+	ft := fv.Type()
+	bound := reflect.MakeFunc(ft, func(in []reflect.Value) []reflect.Value {
+		var args []any
+		for i, v := range in {
+			if ft.IsVariadic() && i == len(in)-1 {
+				for k := range v.Len() {
+					args = append(args, v.Index(k).Interface())
+				}
+				continue
+			}
+			args = append(args, v.Interface())
+		}
+		result := s.Caller.CallModule(s, args, func() any {
+			if ft.IsVariadic() {
+				return pack(fv.CallSlice(in))
+			}
+			return pack(fv.Call(in))
+		})
+		return unpack(result, ft)
+	})
+	return bound.Interface().(F)
+}
+
+// pack makes one value of a function's results: none is None, several a tuple.
+func pack(out []reflect.Value) any {
+	switch len(out) {
+	case 0:
+		return nil
+	case 1:
+		return out[0].Interface()
+	}
+	tuple := make(ir.PyTuple, len(out))
+	for i, v := range out {
+		tuple[i] = v.Interface()
+	}
+	return tuple
+}
+
+// unpack gives a module's result the types of a function's results.
+func unpack(result any, ft reflect.Type) []reflect.Value {
+	if ft.NumOut() == 0 {
+		return nil
+	}
+	if ft.NumOut() == 1 {
+		return []reflect.Value{torch.Convert(result, ft.Out(0))}
+	}
+	out := make([]reflect.Value, ft.NumOut())
+	tuple, isTuple := result.(ir.PyTuple)
+	for i := range out {
+		var item any
+		if v, traced := torch.ValueOf(result); traced {
+			item = v.Index(int64(i))
+		} else if isTuple && i < len(tuple) {
+			item = tuple[i]
+		} else {
+			panic(&torch.Error{Op: "Bind", Err: ir.Errorf(ir.ErrType, "bind: expected %d results, got %T", len(out), result)})
+		}
+		out[i] = torch.Convert(item, ft.Out(i))
+	}
+	return out
+}
+
+func typeName(m Module) string { return reflect.TypeOf(m).Elem().Name() }

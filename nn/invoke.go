@@ -1,0 +1,82 @@
+package nn
+
+import (
+	"reflect"
+
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// Invoke calls Forward of m with values whose types are known at run time only:
+// those of a graph. Keywords are bound by the forward tag of m. Several results
+// come as an ir.PyTuple.
+func Invoke(m Module, args []any, kwargs []torch.Kwarg) (any, error) {
+	forward := reflect.ValueOf(m).MethodByName("Forward")
+	if !forward.IsValid() {
+		return nil, ir.Errorf(ir.ErrAttribute, "call %s: it has no method Forward", typeName(m))
+	}
+	params, err := Parameters(m)
+	if err != nil {
+		return nil, err
+	}
+	args, err = bindKeywords(typeName(m), params, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	ft := forward.Type()
+	fixed := ft.NumIn()
+	if ft.IsVariadic() {
+		fixed--
+	}
+	if len(args) < fixed || len(args) > fixed && !ft.IsVariadic() {
+		return nil, ir.Errorf(ir.ErrType, "call %s: Forward takes %d arguments, got %d", typeName(m), fixed, len(args))
+	}
+	return torch.Try(func() any {
+		in := make([]reflect.Value, len(args))
+		for i, a := range args {
+			t := ft.In(min(i, ft.NumIn()-1))
+			if ft.IsVariadic() && i >= fixed {
+				t = t.Elem()
+			}
+			in[i] = torch.Convert(a, t)
+		}
+		return pack(forward.Call(in))
+	})
+}
+
+// bindKeywords puts keywords and defaults to their positions.
+func bindKeywords(name string, params []Param, args []any, kwargs []torch.Kwarg) ([]any, error) {
+	bound := append([]any(nil), args...)
+	given := make([]bool, max(len(params), len(args)))
+	for i := range args {
+		given[i] = true
+	}
+	for _, kw := range kwargs {
+		at := -1
+		for i, p := range params {
+			if p.Name == kw.Name {
+				at = i
+			}
+		}
+		if at < 0 {
+			return nil, ir.Errorf(ir.ErrType, "call %s: unexpected keyword argument %q; its forward tag names %v", name, kw.Name, params)
+		}
+		if given[at] {
+			return nil, ir.Errorf(ir.ErrType, "call %s: argument %q given twice", name, kw.Name)
+		}
+		for len(bound) <= at {
+			bound = append(bound, nil)
+		}
+		bound[at], given[at] = kw.Value, true
+	}
+	for i, p := range params {
+		if given[i] || p.Default == nil {
+			continue
+		}
+		for len(bound) <= i {
+			bound = append(bound, nil)
+		}
+		bound[i] = torch.FromArg(p.Default)
+	}
+	return bound, nil
+}

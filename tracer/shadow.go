@@ -1,0 +1,112 @@
+package tracer
+
+import (
+	"reflect"
+
+	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+var (
+	tensorType = reflect.TypeFor[*torch.Tensor]()
+	moduleType = reflect.TypeFor[nn.Module]()
+	baseType   = reflect.TypeFor[nn.Base]()
+)
+
+// A caster makes shadows of the modules of one trace. A module or tensor that
+// stands in several places is copied once and keeps its first path.
+type caster struct {
+	t       *Tracer
+	modules map[nn.Module]nn.Module
+	values  map[*torch.Tensor]*torch.Tensor
+	err     error
+}
+
+// shadow copies root's structs with values in the parameters' places.
+func (t *Tracer) shadow(root nn.Module) (nn.Module, error) {
+	c := &caster{t: t, modules: map[nn.Module]nn.Module{}, values: map[*torch.Tensor]*torch.Tensor{}}
+	m := c.cast(root, "")
+	return m, c.err
+}
+
+func (c *caster) cast(m nn.Module, path string) nn.Module {
+	if copied, ok := c.modules[m]; ok {
+		return copied
+	}
+	var made nn.Module
+	if container, ok := m.(nn.Container); ok {
+		made = container.Rebuild(func(name string, v any) any {
+			if child, ok := v.(nn.Module); ok {
+				return c.cast(child, join(path, name))
+			}
+			return v
+		})
+		c.modules[m] = made
+	} else {
+		v := reflect.New(reflect.TypeOf(m).Elem())
+		v.Elem().Set(reflect.ValueOf(m).Elem())
+		made = v.Interface().(nn.Module)
+		c.modules[m] = made // before the children, which may point back
+		c.fields(v.Elem(), m, path)
+	}
+	nn.Cast(made, &nn.Shadow{Path: path, Of: m, Caller: c.t})
+	return made
+}
+
+// fields puts what stands for tensors and modules into the fields of a copy.
+func (c *caster) fields(v reflect.Value, m nn.Module, path string) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if f.Type == baseType || f.Anonymous && f.Type.Kind() == reflect.Struct {
+			continue
+		}
+		if !f.IsExported() {
+			if f.Type == tensorType || f.Type.Implements(moduleType) {
+				c.fail("trace %s: expected exported fields only to hold tensors and modules, got %T.%s: it would be left out of the trace",
+					path, m, f.Name)
+			}
+			continue
+		}
+		field := v.Field(i)
+		switch value := field.Interface().(type) {
+		case *torch.Tensor:
+			if value == nil {
+				continue
+			}
+			info := nn.Describe(f)
+			name := join(path, info.Name)
+			if info.Kind != nn.Parameter && !c.t.config.buffers {
+				if _, known := c.t.tensors[value]; !known {
+					c.t.tensors[value] = name
+				}
+				continue
+			}
+			stand, known := c.values[value]
+			if !known {
+				stand = torch.NewValue(c.t, attribute{name}).Tensor()
+				c.values[value] = stand
+				c.t.values[name] = value
+			}
+			field.Set(reflect.ValueOf(stand))
+		case nn.Module:
+			if reflect.ValueOf(value).IsNil() {
+				continue
+			}
+			field.Set(reflect.ValueOf(c.cast(value, join(path, nn.Describe(f).Name))))
+		}
+	}
+}
+
+func (c *caster) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = ir.Errorf(ir.ErrTrace, format, args...)
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
