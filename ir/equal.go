@@ -7,7 +7,11 @@ import "fmt"
 // annotations. Names, meta and identities do not count. The error explains the
 // first difference; nil means equal.
 func Equal(a, b *Graph) error {
-	pair := make(map[*Node]*Node, a.Len())
+	pair := make(map[*Node]*Node, a.Len()) // node of a -> the one in its place in b
+	m := b.First()
+	for n := a.First(); n != nil && m != nil; n, m = n.Next(), m.Next() {
+		pair[n] = m
+	}
 	m, i := b.First(), 0
 	for n := range a.Nodes() {
 		if m == nil {
@@ -16,7 +20,6 @@ func Equal(a, b *Graph) error {
 		if err := equalNodes(i, n, m, pair); err != nil {
 			return err
 		}
-		pair[n] = m
 		m, i = m.Next(), i+1
 	}
 	if m != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -99,4 +100,61 @@ func readTable(t *testing.T, name string, into any) {
 	data, err := os.ReadFile(filepath.Join(fixtures(t, "fx"), name, "result.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, into))
+}
+
+func parseHex(t *testing.T, s string) float64 {
+	f, err := strconv.ParseFloat(s, 64)
+	require.NoError(t, err)
+	return f
+}
+
+func TestRecordedNames(t *testing.T) {
+	var table struct {
+		Sequences [][][2]string `json:"sequences"`
+	}
+	readTable(t, "t_names", &table)
+	require.NotEmpty(t, table.Sequences)
+	for _, sequence := range table.Sequences {
+		s := newNamespace()
+		for _, step := range sequence {
+			got := s.create(step[0])
+			if step[0] == "None" {
+				continue // torch.fx lets it pass by accident; here it is reserved
+			}
+			assert.Equal(t, step[1], got, "%v", sequence)
+		}
+	}
+}
+
+func TestRecordedSnakeCase(t *testing.T) {
+	var table struct {
+		Rows [][2]string `json:"snake_case"`
+	}
+	readTable(t, "t_snake_case", &table)
+	require.NotEmpty(t, table.Rows)
+	for _, row := range table.Rows {
+		assert.Equal(t, row[1], snakeCase(row[0]))
+	}
+}
+
+func TestRecordedReservedNames(t *testing.T) {
+	var table struct {
+		Illegal []string    `json:"illegal"`
+		Magic   [][2]string `json:"magic"`
+		Inplace [][2]string `json:"inplace"`
+	}
+	readTable(t, "t_reserved_names", &table)
+	require.NotEmpty(t, table.Illegal)
+	for _, name := range table.Illegal {
+		assert.True(t, illegalName(name), name)
+	}
+	assert.Len(t, reserved, len(table.Illegal))
+	assert.Len(t, infixForms, len(table.Magic))
+	for _, row := range table.Magic {
+		assert.Equal(t, row[1], infixForms[row[0]])
+	}
+	assert.Len(t, inplaceForms, len(table.Inplace))
+	for _, row := range table.Inplace {
+		assert.Equal(t, row[1], inplaceForms[row[0]])
+	}
 }

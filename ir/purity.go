@@ -106,9 +106,9 @@ func (c *purityConfig) impureCall(n *Node) bool {
 	}
 	switch f.kind {
 	case Overload:
-		return c.impureOperator(f.op, n)
+		return c.impureOperator(Operators().Lookup(f.op), n)
 	case Packet:
-		return c.impureOperator(strings.Replace(f.name[len("torch.ops."):], ".", "::", 1), n)
+		return c.impurePacket(n)
 	case HigherOrder:
 		return c.impureHigherOrder(n)
 	}
@@ -118,9 +118,26 @@ func (c *purityConfig) impureCall(n *Node) bool {
 	return !c.upstream && (c.impurePython(f) || writesByKeyword(n))
 }
 
-// impureOperator asks the schema.
-func (c *purityConfig) impureOperator(op string, n *Node) bool {
-	s := Operators().Lookup(op)
+// impurePacket judges a call that leaves the choice of the overload to the
+// dispatcher: torch.fx looks at the default one alone, here any counts that
+// returns its result.
+func (c *purityConfig) impurePacket(n *Node) bool {
+	name := strings.Replace(n.Func().name[len("torch.ops."):], ".", "::", 1)
+	if c.upstream {
+		s := Operators().Lookup(name)
+		return s != nil && c.impureOperator(s, n)
+	}
+	overloads := Operators().Overloads(name)
+	for _, s := range overloads {
+		if !s.Tags.Has(TagOut) && !s.IsOut() && c.impureOperator(s, n) {
+			return true
+		}
+	}
+	return len(overloads) == 0
+}
+
+// impureOperator asks the schema, nil for an operator that nobody knows.
+func (c *purityConfig) impureOperator(s *Schema, n *Node) bool {
 	if s == nil {
 		return true
 	}
