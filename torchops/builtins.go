@@ -192,6 +192,13 @@ func iterate(m *libtorch.Mode, v any) ([]any, error) {
 		return []any{}, nil
 	}
 	if t, ok := v.(*Tensor); ok {
+		info, err := t.info()
+		if err == nil && len(info.Sizes) == 0 {
+			err = ir.Errorf(ir.ErrType, "iteration over a 0-d tensor")
+		}
+		if err != nil {
+			return nil, err
+		}
 		rows, err := CallMode(m, "aten::unbind.int", []any{t}, nil)
 		list, _ := rows.([]any)
 		return list, err

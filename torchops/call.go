@@ -29,7 +29,7 @@ func Kw(name string, v any) Kwarg { return Kwarg{name, v} }
 // [List], [SymInt], and the constants of dtypes and layouts.
 //
 // The result is nil for none, the value for one, and an [ir.PyTuple] for
-// several; a list is a []any. Tensors belong to the caller or to the scope that
+// several; a list is a []any, a dtype an [ir.DType]. Tensors belong to the caller or to the scope that
 // they join, each by itself, also where an operator returns its argument. Errors
 // are *[Error], of the class that Python would raise.
 func Call(op string, args ...any) (any, error) {

@@ -3,6 +3,7 @@ package torchops
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -52,22 +53,29 @@ func setItem(m *libtorch.Mode, t *Tensor, index, v any) error {
 	}
 	x := indexing{mode: m, scope: NewScope(), self: t}
 	defer x.scope.Close()
-	if index == false {
+	var err error
+	switch index {
+	case false:
 		return nil // selects nothing
+	case true:
+		err = x.step("aten::unsqueeze", t, 0)
+	default:
+		err = x.apply(index)
 	}
-	if err := x.apply(index); err != nil {
+	if err != nil {
 		return err
 	}
-	self := x.self
-	if !x.indexed {
-		if !isTensor {
-			return x.step("aten::fill_.Scalar", self, v)
-		}
-		value, err := x.withoutLeadingOnes(v.(*Tensor))
-		if err != nil {
+	if isTensor {
+		if v, err = x.withoutLeadingOnes(v.(*Tensor)); err != nil {
 			return err
 		}
-		return x.step("aten::copy_", self, value)
+	}
+	self := x.self
+	if !x.indexed && isTensor {
+		return x.step("aten::copy_", self, v)
+	}
+	if !x.indexed {
+		return x.step("aten::fill_.Scalar", self, v)
 	}
 	info, err := self.info()
 	if err != nil {
@@ -115,7 +123,7 @@ func (x *indexing) release(t *Tensor) *Tensor {
 // apply applies a whole subscript.
 func (x *indexing) apply(index any) error {
 	parts, kind := items(index)
-	if kind != "tuple" {
+	if kind != "tuple" && !listIsTuple(parts) {
 		if s, ok := index.(ir.Slice); ok {
 			// a slice that stands alone makes a view even if it takes all
 			return x.slice(s, true)
@@ -143,6 +151,21 @@ func (x *indexing) apply(index any) error {
 		}
 	}
 	return nil
+}
+
+// listIsTuple reports whether a list is taken for the tuple of its items, as
+// Python does for compatibility: a short one that holds more than numbers.
+func listIsTuple(list []any) bool {
+	if len(list) >= 32 {
+		return false
+	}
+	return slices.ContainsFunc(list, func(item any) bool {
+		switch item.(type) {
+		case nil, *Tensor, []any, ir.PyTuple, ir.Slice, ir.Ellipsis:
+			return true
+		}
+		return false
+	})
 }
 
 // dimsTaken counts the dimensions that a subscript uses up; a mask takes as many
@@ -192,6 +215,8 @@ func (x *indexing) part(part any, rest int) error {
 		return x.list(part)
 	case ir.PyTuple:
 		return x.list(part)
+	case string:
+		return ir.Errorf(ir.ErrType, "new(): invalid data type 'str'")
 	}
 	return ir.Errorf(ir.ErrIndex, "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %s)", typeName(part))
 }
@@ -346,8 +371,11 @@ func flatten(m *libtorch.Mode, list []any, numbers *[]int64, depth int) (shape [
 			shape, bools = append(shape[:1], inner...), bools && innerBools
 			continue
 		}
-		if _, isFloat := v.(float64); isFloat {
-			return nil, false, ir.Errorf(ir.ErrIndex, "tensors used as indices must be long, int, byte or bool tensors")
+		if f, isFloat := v.(float64); isFloat {
+			v, err = floatToInt(math.Trunc(f)) // as Python does, without a word
+			if err != nil {
+				return nil, false, err
+			}
 		}
 		n, err := indexNumber(m, v)
 		if err != nil {

@@ -28,6 +28,9 @@ func init() {
 	}
 	for name, f := range map[string]func(float64) float64{"ceil": math.Ceil, "floor": math.Floor, "trunc": math.Trunc} {
 		define("math."+name, "x", func(m *libtorch.Mode, a []any) (any, error) {
+			if _, isTensor := a[0].(*Tensor); isTensor && name == "trunc" {
+				return nil, ir.Errorf(ir.ErrType, "type Tensor doesn't define __trunc__ method")
+			}
 			v, err := realNumber(m, a[0])
 			if err != nil {
 				return nil, err
@@ -162,7 +165,13 @@ func callMath(m *libtorch.Mode, f func(float64) float64, v any) (any, error) {
 // the one element of a tensor.
 func realNumber(m *libtorch.Mode, v any) (any, error) {
 	if t, ok := v.(*Tensor); ok {
-		var err error
+		info, err := t.info()
+		if err == nil && info.Numel != 1 {
+			err = ir.Errorf(ir.ErrValue, "only one element tensors can be converted to Python scalars")
+		}
+		if err != nil {
+			return nil, err
+		}
 		if v, err = item(m, t); err != nil {
 			return nil, err
 		}

@@ -134,13 +134,8 @@ func (b *binaryOperator) apply(m *libtorch.Mode, x, y any, inplace bool) (any, e
 		if ok || err != nil {
 			return v, err
 		}
-		if b.other != nil && xt != yt && (isSequence(x) || isSequence(y)) {
-			// a 0-dim integer tensor counts as the number it holds
-			if x, y, err = indexNumbers(m, x, y); err != nil {
-				return nil, err
-			}
-			v, _, err = b.other(x, y)
-			return v, err
+		if b.names[0] == "mul" && (isSequence(x) || isSequence(y) && !inplace) {
+			return repeatByTensor(m, x, y)
 		}
 	}
 	if b.number != nil {
@@ -165,6 +160,11 @@ func (b *binaryOperator) apply(m *libtorch.Mode, x, y any, inplace bool) (any, e
 
 func unary(m *libtorch.Mode, sign, op string, number func(any) (any, bool, error), v any) (any, error) {
 	if t, ok := v.(*Tensor); ok {
+		if sign == "~" {
+			if info, err := t.info(); err == nil && !info.DType.IsInt() && info.DType != ir.Bool8 {
+				return nil, ir.Errorf(ir.ErrType, "~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+			}
+		}
 		return CallMode(m, op, []any{t}, nil)
 	}
 	r, ok, err := number(v)
@@ -205,14 +205,15 @@ func indexNumber(m *libtorch.Mode, v any) (int64, error) {
 	return asInt(v), nil
 }
 
-// indexNumbers reads whichever of the two is a tensor.
-func indexNumbers(m *libtorch.Mode, x, y any) (any, any, error) {
-	var err error
-	if _, ok := x.(*Tensor); ok {
-		x, err = indexNumber(m, x)
+// repeatByTensor is [1, 2] * t: an integer tensor counts as the number it holds.
+func repeatByTensor(m *libtorch.Mode, x, y any) (any, error) {
+	if isSequence(y) {
+		x, y = y, x
 	}
-	if _, ok := y.(*Tensor); ok && err == nil {
-		y, err = indexNumber(m, y)
+	n, err := indexNumber(m, y)
+	if err != nil {
+		return nil, err
 	}
-	return x, y, err
+	v, _, err := repeat(x, n)
+	return v, err
 }

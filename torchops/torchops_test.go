@@ -8,17 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
 )
-
-// needTorch skips a test where libtorch is not set up.
-func needTorch(t testing.TB) {
-	t.Helper()
-	if err := libtorch.Open(); err != nil {
-		t.Skipf("needs libtorch: %v", err)
-	}
-}
 
 // open returns a tensor that is closed with the test.
 func open[T Element](t testing.TB, data []T, shape ...int) *Tensor {
@@ -47,7 +39,7 @@ func roundTrip[T Element](t *testing.T, data ...T) {
 }
 
 func TestSlicesOfEveryDType(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	roundTrip(t, true, false, true)
 	roundTrip[int8](t, math.MinInt8, -1, math.MaxInt8)
 	roundTrip[int16](t, math.MinInt16, -1, math.MaxInt16)
@@ -67,7 +59,7 @@ func TestSlicesOfEveryDType(t *testing.T) {
 }
 
 func TestBytesOfEveryDType(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	for _, dt := range ir.DTypes() {
 		t.Run(dt.Name(), func(t *testing.T) {
 			data := make([]byte, 6*dt.Size())
@@ -93,7 +85,7 @@ func TestBytesOfEveryDType(t *testing.T) {
 }
 
 func TestFromRefuses(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	_, err := From([]float32{1, 2, 3}, 2, 2)
 	assert.ErrorIs(t, err, ir.ErrValue)
 	_, err = From([]float32{1}, -1, -1)
@@ -109,7 +101,7 @@ func TestFromRefuses(t *testing.T) {
 }
 
 func TestBFloat16IsLibtorchs(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	all := make([]BF16, 1<<16)
 	for i := range all {
 		all[i] = BF16(i)
@@ -143,7 +135,7 @@ func TestBFloat16IsLibtorchs(t *testing.T) {
 }
 
 func TestFloat8IsLibtorchs(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
@@ -167,7 +159,7 @@ func TestFloat8IsLibtorchs(t *testing.T) {
 }
 
 func TestFloat16IsLibtorchs(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	all := make([]F16, 1<<16)
 	for i := range all {
 		all[i] = F16(i)
@@ -186,7 +178,7 @@ func TestFloat16IsLibtorchs(t *testing.T) {
 }
 
 func TestPrintIsPythons(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	for _, c := range readPrintCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			var x *Tensor
@@ -204,7 +196,7 @@ func TestPrintIsPythons(t *testing.T) {
 }
 
 func TestViewsShareMemory(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	x := open(t, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 3, 4)
 	row := x.Select(0, 1)
 	defer row.Close()
@@ -225,7 +217,7 @@ func TestViewsShareMemory(t *testing.T) {
 }
 
 func TestFromMemory(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	data := []float32{0, 1, 2, 3, 4, 5}
 	released := false
 	x, err := FromMemory(bytesOf(data), ir.Float32, []int{2, 2}, []int{3, 1}, 1, func() { released = true })
@@ -248,7 +240,7 @@ func TestFromMemory(t *testing.T) {
 }
 
 func TestCallMatchesAsPython(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	x := open(t, []float32{1, 2, 3, 4, 5, 6}, 2, 3)
 	n := open(t, []int64{1, 2, 3})
 	tests := []struct {
@@ -298,7 +290,7 @@ func TestCallMatchesAsPython(t *testing.T) {
 }
 
 func TestCallRefusesAsPython(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	x := open(t, []float32{1, 2, 3, 4, 5, 6}, 2, 3)
 	closed := open(t, []float32{1})
 	require.NoError(t, closed.Close())
@@ -337,7 +329,7 @@ func TestCallRefusesAsPython(t *testing.T) {
 }
 
 func TestScopes(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	s := NewScope()
 	x := Zeros(2, 3, In(s))
 	y := x.Add(1)
@@ -370,7 +362,7 @@ func TestScopes(t *testing.T) {
 }
 
 func TestTryRecoversErrorsAlone(t *testing.T) {
-	needTorch(t)
+	testenv.Libtorch(t)
 	x := open(t, []float32{1, 2})
 	_, err := Try(func() *Tensor { return MatMul(x, Zeros(3)) })
 	require.ErrorIs(t, err, ir.ErrRuntime)
