@@ -1,5 +1,8 @@
 package libtorch
 
+// #include "trampoline.h"
+import "C"
+
 import (
 	"runtime"
 	"sync/atomic"
@@ -72,11 +75,11 @@ func pressure(over int64) {
 
 func collect(done chan struct{}) {
 	before := swept.Load()
-	runtime.GC()
-	// Cleanups run after the collection, on goroutines of the runtime.
-	for last := int64(-1); last != swept.Load(); {
-		last = swept.Load()
-		time.Sleep(200 * time.Microsecond)
+	collectAndClean()
+	// glibc keeps what was freed, by thread, several times what is live. To take
+	// it back each time would cost the faults of all pages again.
+	if forced.Load()%4 == 3 {
+		C.tfx_trim()
 	}
 	freed, now := swept.Load()-before, slack.Load()
 	if freed < now/4 {
@@ -88,4 +91,21 @@ func collect(done chan struct{}) {
 	forced.Add(1)
 	collecting.Store(nil)
 	close(done)
+}
+
+// collectAndClean collects and waits until the cleanups that this starts have run.
+// They run on goroutines of the runtime, in no set order: so it waits first for
+// one of its own, then until no more bytes come free.
+func collectAndClean() {
+	ran := make(chan struct{})
+	runtime.AddCleanup(new([64]byte), func(ran chan struct{}) { close(ran) }, ran)
+	runtime.GC()
+	select {
+	case <-ran:
+	case <-time.After(100 * time.Millisecond): // a busy machine: the next collection will do
+	}
+	for last := int64(-1); last != swept.Load(); {
+		last = swept.Load()
+		time.Sleep(time.Millisecond)
+	}
 }

@@ -3,12 +3,16 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef __APPLE__
 #include <mach-o/dyld.h>
 #else
 #include <link.h>
+#endif
+#ifdef __GLIBC__
+#include <malloc.h>
 #endif
 
 const tfx_api* tfx_table = NULL;
@@ -25,6 +29,12 @@ const tfx_api* tfx_open(const char* path, char* msg, size_t n) {
     return NULL;
   }
   return get();
+}
+
+void tfx_trim(void) {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 void tfx_use(const tfx_api* table) { tfx_table = table; }

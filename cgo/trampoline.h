@@ -21,6 +21,9 @@ int tfx_find_images(const char* name, char* buf, size_t n);
 // are: -1 where there is no driver, -2 where it fails with *code.
 int tfx_cuda_driver(int* code);
 
+// tfx_trim gives free memory of the C allocator back to the system, where it can.
+void tfx_trim(void);
+
 static inline uint64_t tfx_torch_running(void) { return tfx_table->torch_running(); }
 static inline void tfx_free(uint64_t heap) { tfx_table->free(heap); }
 static inline int32_t tfx_find(const char* name, uint64_t len, uint64_t* w, uint64_t n, tfx_out* o) {
