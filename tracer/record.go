@@ -44,6 +44,10 @@ func (t *Tracer) Record(op ir.Op, target any, args []any, kw []torch.Kwarg) torc
 
 // annotate notes where a node was made.
 func (t *Tracer) annotate(n *ir.Node) {
+	if t.following != nil {
+		t.carry(n)
+		return
+	}
 	if len(t.stack) > 0 {
 		n.Meta().Set(ir.MetaNNModuleStack, append([]ir.ModuleCall(nil), t.stack...))
 	}

@@ -26,6 +26,7 @@ type Tracer struct {
 	constants int                      // of them, made by this trace
 	stack     []ir.ModuleCall
 	calls     map[string]int // calls of each module path so far
+	following *ir.Node       // whose provenance new nodes carry on; see Follow
 }
 
 // An Option changes how a Tracer traces.

@@ -7,24 +7,20 @@
 //	type negToSigmoid struct{ transformer.Default }
 //
 //	func (s negToSigmoid) CallFunction(r *interpreter.Run, fn *ir.Func, a []any, kw []torch.Kwarg) (any, error) {
-//		…
+//		if fn == ir.FuncOf("torch.neg") {
+//			return torch.Sigmoid(a[0].(torch.Value).Tensor()), nil
+//		}
 //		return s.Default.CallFunction(r, fn, a, kw)
 //	}
 //
-// State: the types and signatures stand; [Transform] answers with an error
-// wrapping [ir.ErrUnsupported].
+//	out, err := transformer.Transform(ctx, gm, func(d transformer.Default) interpreter.Handler { return negToSigmoid{d} })
+//
+// Values are torch.Values, since a graph does not say what type a placeholder
+// has; an override may return a Value, a traced tensor, a literal or lists of
+// these, and may record as many calls as it likes.
+//
+// Nodes are named anew after their targets. Of the old nodes' meta, provenance is
+// carried over and shapes are not; a placeholder's type and meta and the output's
+// type are lost, as in torch.fx. The old module is not changed; the new one
+// shares its attributes.
 package transformer
-
-import (
-	"github.com/torchfx-go/torchfx/interpreter"
-	"github.com/torchfx-go/torchfx/ir"
-)
-
-// Default copies each node as it is. It is what overrides fall back on.
-type Default struct{ interpreter.Default }
-
-// Transform runs m through the handler that make builds and returns the graph
-// that this records, with the attributes of m that it names.
-func Transform(m *ir.GraphModule, make func(Default) interpreter.Handler) (*ir.GraphModule, error) {
-	return nil, ir.Errorf(ir.ErrUnsupported, "transform: transformers are not built yet")
-}
