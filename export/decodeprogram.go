@@ -81,7 +81,7 @@ func (d *decoder) ranges(v jsonValue) []rangeJSON {
 }
 
 func (d *decoder) bound(v jsonValue) *int64 {
-	if !v.is() || v.null() {
+	if !v.is() || v.null() || v.infinite() {
 		return nil
 	}
 	n := d.int(v, "a bound")

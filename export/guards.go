@@ -114,8 +114,7 @@ func (g *Guards) Check(leaves []any) error {
 	if len(leaves) != len(g.inputs) {
 		return ir.Errorf(ir.ErrInput, "inputs: expected %d (%s), got %d", len(g.inputs), strings.Join(g.Names(), ", "), len(leaves))
 	}
-	var buf [16]binding
-	if c.bound = buf[:]; len(g.symbols) > len(buf) {
+	if len(g.symbols) > 0 {
 		c.bound = make([]binding, len(g.symbols))
 	}
 	for i := range g.inputs {

@@ -430,6 +430,10 @@ func (v jsonValue) float64() (float64, bool) {
 	return f, err == nil
 }
 
+// infinite reports whether v is one of Python's bare words for an infinity,
+// which torch 2.5 wrote and a strict parser has refused.
+func (v jsonValue) infinite() bool { return v.lead() == 'I' || v.number() == "-" }
+
 // bool returns a bool.
 func (v jsonValue) bool() (value, ok bool) {
 	return v.lead() == 't', v.lead() == 't' || v.lead() == 'f'

@@ -1,0 +1,85 @@
+package export
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzArchive reads whatever bytes there are as a program file. What opens must
+// hold together: its graph lints, its module and its code can be made, and its
+// weights can be read.
+func FuzzArchive(f *testing.F) {
+	programs, err := filepath.Glob(filepath.Join("testdata", "programs", "*.pt2"))
+	require.NoError(f, err)
+	require.NotEmpty(f, programs)
+	for _, file := range programs {
+		data, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	a := takeApart(f, "linear.pt2")
+	a.method = 8
+	f.Add(a.bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := Read(bytes.NewReader(data), int64(len(data)))
+		if err == nil {
+			holdsTogether(t, p)
+		}
+	})
+}
+
+// FuzzProgram puts whatever text there is into an archive as its program, so
+// that checksums and compression do not stand in the way.
+func FuzzProgram(f *testing.F) {
+	a := takeApart(f, "linear.pt2")
+	for _, name := range []string{"linear.pt2", "derived.pt2"} {
+		f.Add(string(takeApart(f, name).records["models/model.json"]))
+	}
+	text := string(a.records["models/model.json"])
+	for _, op := range []string{"torch.ops.higher_order.cond", "torch.ops.aten.split.Tensor", "_operator.add"} {
+		f.Add(strings.Replace(text, "torch.ops.aten.linear.default", op, 1))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		b := *a
+		b.t = t
+		b.records = map[string][]byte{}
+		for name, data := range a.records {
+			b.records[name] = data
+		}
+		b.records["models/model.json"] = []byte(text)
+		p, err := b.open()
+		if err == nil {
+			holdsTogether(t, p)
+		}
+	})
+}
+
+// FuzzJSON compares the parser's judgment with that of the standard library,
+// which takes deeper nesting and longer numbers.
+func FuzzJSON(f *testing.F) {
+	for _, s := range []string{`{"a":[1,-2.5e3,"x\u00e9\n",true,null]}`, `[[[]]]`, `"\ud83d\ude00"`, `01`, `[1,]`, `{"a" 1}`, "\"\x01\""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) { compareJSON(t, text) })
+}
+
+func holdsTogether(t *testing.T, p *Program) {
+	t.Helper()
+	require.NoError(t, p.Graph.Lint())
+	_ = p.Graph.String()
+	m, err := p.Module()
+	require.NoError(t, err)
+	require.NoError(t, m.Graph().Lint())
+	_, err = m.Code()
+	require.NoError(t, err)
+	for name, x := range p.State() {
+		_, err := x.Bytes()
+		require.NoError(t, err, name)
+	}
+	_ = p.Guards.Check(p.Guards.examples())
+}
