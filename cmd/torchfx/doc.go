@@ -5,6 +5,7 @@
 //	torchfx setup                 find or download libtorch, compile the bridge
 //	torchfx doctor                say what was found, and what to do about it
 //	torchfx check FILE...         say whether programs are whole, and what they are
+//	torchfx graph FILE            show the graph: Python code, torch.fx's texts, JSON
 //	torchfx help [COMMAND]        flags and examples of every command
 //
 // Exit codes: 0 when the command did what it was asked, 1 when it could not or
