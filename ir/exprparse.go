@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bounds on an expression's text and on the tree that it makes.
@@ -346,15 +347,19 @@ func (p *exprParser) atom() *Expr {
 	if value, ok := exprConstants[name]; ok {
 		return value
 	}
+	end := p.pos
 	switch {
 	case p.err != nil:
 		return nil
 	case p.peek() == '(':
 		return p.call(name, start)
-	case p.guard:
-		return p.place(start)
 	case strings.Contains(name, "."):
 		p.fail(`"("`)
+		return nil
+	}
+	p.pos = end
+	if p.guard {
+		return p.place(start)
 	}
 	return &Expr{symbol: name}
 }
@@ -402,7 +407,7 @@ func (p *exprParser) call(name string, start int) *Expr {
 	if !p.enter() {
 		return nil
 	}
-	if !exprConstructors[name] && exprFuncNamed(name, 1) == nil {
+	if (p.guard || !exprConstructors[name]) && exprFuncNamed(name, 1) == nil {
 		p.pos = start
 		p.fail("a known function")
 	}
@@ -437,10 +442,11 @@ func (p *exprParser) call(name string, start int) *Expr {
 	if p.err != nil {
 		return nil
 	}
-	if name == "sqrt" && len(args) == 1 {
-		return p.apply(fnPow, args[0], &Expr{value: number{kind: kindFraction, n: 1, d: 2}})
-	}
 	fn := exprFuncNamed(name, len(args))
+	if name == "sqrt" {
+		fn = fnPow
+		args = append(args, &Expr{value: number{kind: kindFraction, n: 1, d: 2}})
+	}
 	if len(args) < fn.min || len(args) > fn.max {
 		p.pos = start
 		p.fail(fn.name + " with " + arity(fn) + " arguments")
@@ -522,12 +528,12 @@ func (p *exprParser) str() string {
 		p.fail("a quoted string")
 		return ""
 	}
-	n := strings.IndexByte(p.text[p.pos+1:], quote)
-	if n < 1 || strings.ContainsAny(p.text[p.pos+1:p.pos+1+n], "\\\n\r\x00") {
+	s, _, closed := strings.Cut(p.text[p.pos+1:], string(quote))
+	odd := func(r rune) bool { return r == '\\' || r == utf8.RuneError || !strconv.IsPrint(r) }
+	if s == "" || !closed || strings.ContainsFunc(s, odd) {
 		p.fail("a quoted string without escapes")
 		return ""
 	}
-	s := p.text[p.pos+1 : p.pos+1+n]
-	p.pos += n + 2
+	p.pos += len(s) + 2
 	return s
 }

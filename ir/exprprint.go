@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -42,12 +43,16 @@ func (e *Expr) str(level int) string {
 		return e.infix(" > ", precRelational, level)
 	case fnGe:
 		return e.infix(" >= ", precRelational, level)
-	case fnAnd:
-		return e.infix(" & ", precBitAnd, level)
-	case fnOr:
-		return e.infix(" | ", precBitOr, level)
-	case fnNot:
-		return "~" + e.args[0].paren(precNot, level)
+	}
+	if !slices.ContainsFunc(e.args, func(a *Expr) bool { return !a.isCondition() }) {
+		switch e.fn {
+		case fnAnd:
+			return e.infix(" & ", precBitAnd, level)
+		case fnOr:
+			return e.infix(" | ", precBitOr, level)
+		case fnNot:
+			return "~" + e.args[0].paren(precNot, level)
+		}
 	}
 	return e.callStr(e.fn.name, level)
 }
@@ -117,7 +122,8 @@ func (e *Expr) addStr(level int) string {
 	var b strings.Builder
 	for i, term := range e.args {
 		text, minus := term.str(level+1), false
-		if term.fn != fnAdd {
+		loose := term.precedence() < precAdd || term.fn == fnAdd
+		if !loose {
 			text, minus = strings.CutPrefix(text, "-")
 		}
 		switch {
@@ -128,7 +134,7 @@ func (e *Expr) addStr(level int) string {
 		case minus:
 			b.WriteByte('-')
 		}
-		if term.precedence() < precAdd || term.fn == fnAdd {
+		if loose {
 			text = "(" + text + ")"
 		}
 		b.WriteString(text)

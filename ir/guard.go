@@ -34,9 +34,6 @@ func ParseGuardPlace(symbol string) (GuardPlace, error) {
 	if p.err == nil && p.pos < len(symbol) {
 		p.fail("the end")
 	}
-	if p.err == nil && len(place.Path) == 0 {
-		p.fail("an argument's name")
-	}
 	return place, p.err
 }
 
@@ -73,10 +70,18 @@ func (p *exprParser) trailers(start int) GuardPlace {
 			}
 			place.Of = name
 			p.method(name, &place.Dim)
-			return place
+			return p.named(place)
 		default:
-			return place
+			return p.named(place)
 		}
+	}
+	return p.named(place)
+}
+
+// named refuses L without an argument.
+func (p *exprParser) named(place GuardPlace) GuardPlace {
+	if len(place.Path) == 0 {
+		p.fail("an argument's name")
 	}
 	return place
 }
