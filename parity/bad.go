@@ -33,11 +33,9 @@ func (c *Case) replayBad(ctx context.Context, res *Result) {
 			return
 		}
 		c.judge(res, err)
-		res.Note = "refused"
 	case mustFailRun:
 		if err := c.runBad(ctx, res, path); err != nil {
 			c.judge(res, err)
-			res.Note = "refused"
 			return
 		}
 		res.fault("expected a failure before or while running (%s), but it ran", c.meta.Says)
@@ -56,6 +54,7 @@ func (c *Case) judge(res *Result, err error) {
 		res.fault("refused, but the message does not tell %q: it leaves out %s; it says: %v", c.meta.Says, strings.Join(missing, ", "), err)
 		return
 	}
+	res.Note = "refused"
 	res.Told = append(res.Told, err.Error())
 }
 

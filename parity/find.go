@@ -32,7 +32,8 @@ type Case struct {
 // Find returns the cases in and below each path, in lexical order, without
 // repetitions. only, where it is not nil, picks the cases whose name it matches.
 //
-// A path that does not exist, or that holds no case at all, is an error; a case
+// A path that does not exist, one that holds no case at all, and an expression
+// that picks none is an error, lest nothing replayed look like success; a case
 // that cannot be read is returned with its error inside, to be reported by [Run]
 // as failed.
 func Find(paths []string, only *regexp.Regexp) ([]*Case, error) {
@@ -61,11 +62,14 @@ func Find(paths []string, only *regexp.Regexp) ([]*Case, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, ir.Errorf(ir.ErrMissing, "find cases: %w", err)
+			return nil, ir.Errorf(ir.ErrValue, "find cases: %w", err)
 		}
 		if n == 0 {
-			return nil, ir.Errorf(ir.ErrMissing, "find cases: expected folders with a meta.json below %s, found none", root)
+			return nil, ir.Errorf(ir.ErrValue, "find cases: expected folders with a meta.json below %s, found none", root)
 		}
+	}
+	if len(cases) == 0 {
+		return nil, ir.Errorf(ir.ErrValue, "find cases: no case of these paths matches %s", only)
 	}
 	return cases, nil
 }

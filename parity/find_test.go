@@ -118,3 +118,8 @@ func TestFactsDiffer(t *testing.T) {
 	assert.True(t, strings.HasPrefix(transposed.differ(l, true), "strides: expected contiguous ones"))
 	assert.Empty(t, transposed.differ(l, false))
 }
+
+func TestQuoteNonFinite(t *testing.T) {
+	in := `{"a": [Infinity, -Infinity, NaN, 1], "Infinity \" NaN": "NaN"}`
+	assert.JSONEq(t, `{"a": ["Infinity", "-Infinity", "NaN", 1], "Infinity \" NaN": "NaN"}`, string(quoteNonFinite([]byte(in))))
+}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -23,6 +24,12 @@ type caseMeta struct {
 	Compare string     `json:"compare"` // allclose, meta, bits
 	Sets    []inputSet `json:"sets"`
 	Reject  []reject   `json:"reject"`
+	Archive struct {
+		Schema struct {
+			Major int `json:"major"`
+			Minor int `json:"minor"`
+		} `json:"schema_version"`
+	} `json:"archive"`
 
 	File string `json:"file"` // of a pt2-bad case
 	Must string `json:"must"` // fail-load, fail-run, load
@@ -73,10 +80,24 @@ func readMeta(dir string) (*caseMeta, error) {
 		return nil, err
 	}
 	var m caseMeta
-	if err := json.Unmarshal(data, &m); err != nil {
+	if err := json.Unmarshal(quoteNonFinite(data), &m); err != nil {
 		return nil, ir.Errorf(ir.ErrFormat, "%s: expected the meta data of a recorded case: %w", name, err)
 	}
 	return &m, nil
+}
+
+// nonFiniteToken is what Python writes for a float that JSON has no number for,
+// or a string, which is skipped as a whole.
+var nonFiniteToken = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
+
+// quoteNonFinite makes JSON of what Python's json.dump wrote.
+func quoteNonFinite(data []byte) []byte {
+	return nonFiniteToken.ReplaceAllFunc(data, func(token []byte) []byte {
+		if token[0] == '"' {
+			return token
+		}
+		return []byte(`"` + string(token) + `"`)
+	})
 }
 
 // tolerance returns how values of dt are compared in the case.

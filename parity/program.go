@@ -105,9 +105,13 @@ func (c *Case) lint(res *Result, p *torchfx.Program) {
 // or "f(x) = x; g(x) = [x]".
 var customOperator = regexp.MustCompile(`(?:^|; )(\w+)\(`)
 
+// schemaMajor is the schema that PyTorch 2.15 reads; it refuses others.
+const schemaMajor = 8
+
 // refusedLoad judges a program that does not load. That is right where it needs
 // operators of a library that is not there and the message names each of them,
-// and where it was written by a release that the message calls unsupported.
+// and where it is of a schema that PyTorch refuses by its version, too. A program
+// that only this reader refuses by version is skipped.
 func (c *Case) refusedLoad(res *Result, err error) {
 	if errors.Is(err, ir.ErrUnsupported) {
 		var named []string
@@ -126,8 +130,11 @@ func (c *Case) refusedLoad(res *Result, err error) {
 		}
 	}
 	if errors.Is(err, ir.ErrVersion) {
-		res.Note = "refused by version"
+		res.Note = fmt.Sprintf("refused: schema %d.%d of torch %s is not supported", c.meta.Archive.Schema.Major, c.meta.Archive.Schema.Minor, c.meta.Torch)
 		res.Told = append(res.Told, err.Error())
+		if c.meta.Archive.Schema.Major == schemaMajor {
+			res.Status = Skipped
+		}
 		return
 	}
 	res.fault("load: %v", err)

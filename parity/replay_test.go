@@ -10,9 +10,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	torchfx "github.com/torchfx-go/torchfx"
 	"github.com/torchfx-go/torchfx/export"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 func TestRecordedCases(t *testing.T) {
@@ -87,19 +89,25 @@ func tensorOf(data []byte, sizes ...int64) *export.Tensor {
 	return t
 }
 
-// replay writes the case and replays it.
-func (c *digitsCase) replay(t *testing.T) Result {
+// write makes the folder of the case.
+func (c *digitsCase) write(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "digits")
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	program, err := os.ReadFile(filepath.Join("..", "examples", "digits", "testdata", "digits.pt2"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.pt2"), program, 0o644))
+	writeTensors(t, filepath.Join(dir, "inputs.0.safetensors"), c.inputs, nil)
+	writeTensors(t, filepath.Join(dir, "expected.0.safetensors"), c.expected, nil)
+	return dir
+}
+
+// replay writes the meta data and replays the case.
+func (c *digitsCase) replay(t *testing.T, dir string) Result {
+	t.Helper()
 	meta, err := json.Marshal(c.meta)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "meta.json"), meta, 0o644))
-	writeTensors(t, filepath.Join(dir, "inputs.0.safetensors"), c.inputs, nil)
-	writeTensors(t, filepath.Join(dir, "expected.0.safetensors"), c.expected, nil)
 	report, err := Run(t.Context(), []string{dir}, Options{})
 	require.NoError(t, err)
 	require.Len(t, report.Results, 1)
@@ -116,7 +124,7 @@ func writeTensors(t *testing.T, name string, tensors map[string]*export.Tensor, 
 
 func TestReplayPasses(t *testing.T) {
 	c := newDigitsCase(t)
-	r := c.replay(t)
+	r := c.replay(t, c.write(t))
 	assert.Equal(t, Passed, r.Status, "%+v", r)
 	assert.Equal(t, "1 set", r.Note)
 }
@@ -163,7 +171,7 @@ func TestReplayFindsFaults(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newDigitsCase(t)
 			tc.change(c)
-			r := c.replay(t)
+			r := c.replay(t, c.write(t))
 			assert.Equal(t, Failed, r.Status)
 			require.Len(t, r.Diffs, len(tc.diffs), "%+v", r)
 			for i, d := range r.Diffs {
@@ -182,22 +190,85 @@ func TestReplayFindsFaults(t *testing.T) {
 func TestReplayNamesNodes(t *testing.T) {
 	c := newDigitsCase(t)
 	c.expected["o0"].Storage.Bytes()[3] ^= 0x80
-	r := c.replay(t)
+	r := c.replay(t, c.write(t))
 	require.Len(t, r.Diffs, 1)
 	assert.Equal(t, "linear_1 (torch.ops.aten.linear.default)", r.Diffs[0].Node)
 	assert.Empty(t, r.Diffs[0].First)
 }
 
+func TestReplayNamesTheFirstNodeThatDiffers(t *testing.T) {
+	c := newDigitsCase(t)
+	c.expected["o0"].Storage.Bytes()[3] ^= 0x80
+	dir := c.write(t)
+	zeros := tensorOf(make([]byte, rows*16*64*4), rows, 16, 8, 8)
+	nodes := map[string]*export.Tensor{"batch_norm": zeros, "relu": zeros, "image": c.inputs["i0"]}
+	writeTensors(t, filepath.Join(dir, "nodes.0.safetensors"), nodes, map[string]string{"nodes": `["image", "batch_norm", "relu"]`})
+	c.meta["sets"].([]any)[0].(map[string]any)["files"].(map[string]string)["nodes"] = "nodes.0.safetensors"
+	r := c.replay(t, dir)
+	require.Len(t, r.Diffs, 1, "%+v", r)
+	assert.Regexp(t, `^batch_norm \(torch\.ops\.aten\.batch_norm\.default\): \d+ of 3072 elements, max abs `, r.Diffs[0].First)
+}
+
+func TestRefusedLoad(t *testing.T) {
+	unknown := ir.Errorf(ir.ErrUnsupported, "node f: unknown operator fixtures::f; node g: unknown operator fixtures::g")
+	old := ir.Errorf(ir.ErrVersion, "produced by torch 2.5: unsupported program format")
+	withSchema := func(major int) *caseMeta {
+		m := &caseMeta{Torch: "2.5.1"}
+		m.Archive.Schema.Major = major
+		return m
+	}
+	tests := []struct {
+		name   string
+		meta   *caseMeta
+		err    error
+		status Status // "" where nothing is wrong
+		note   string
+	}{
+		{"custom operators, all named", &caseMeta{Note: "f(x) = x; g(x, y): x += y"}, unknown, "", "refused, as it must be without the library of fixtures::f and fixtures::g"},
+		{"one of them not named", &caseMeta{Note: "f(x) = x; h(x) = x"}, unknown, Failed, ""},
+		{"no custom operators at all", &caseMeta{Note: "models/second.json is f(x)"}, unknown, Failed, ""},
+		{"named, but another failure", &caseMeta{Note: "f(x) = x"}, ir.Errorf(ir.ErrFormat, "fixtures::f is broken"), Failed, ""},
+		{"a schema that PyTorch refuses too", withSchema(7), old, "", "refused: schema 7.0 of torch 2.5.1 is not supported"},
+		{"a schema that PyTorch reads", withSchema(8), old, Skipped, "refused: schema 8.0 of torch 2.5.1 is not supported"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			var r Result
+			(&Case{meta: tc.meta}).refusedLoad(&r, tc.err)
+			if len(r.Faults) > 0 {
+				r.Status = Failed
+			}
+			assert.Equal(t, tc.status, r.Status, "%+v", r)
+			assert.Equal(t, tc.note, r.Note)
+		})
+	}
+}
+
 func TestReplayOfBits(t *testing.T) {
 	c := newDigitsCase(t)
 	c.meta["compare"] = "bits"
-	data := c.expected["o0"].Storage.Bytes()
-	r := c.replay(t)
-	if r.Status != Passed {
-		t.Logf("this processor rounds otherwise than the one that recorded the outputs: %+v", r.Diffs)
-	}
-	data[0] ^= 1
-	r = c.replay(t)
+	// what this processor computes, whatever that is
+	p, err := torchfx.Load(filepath.Join("..", "examples", "digits", "testdata", "digits.pt2"))
+	require.NoError(t, err)
+	defer p.Close()
+	images, err := c.inputs["i0"].Bytes()
+	require.NoError(t, err)
+	x, err := torch.FromBytes(torch.Float32, []int{rows, 1, 8, 8}, images)
+	require.NoError(t, err)
+	defer x.Close()
+	y, err := p.Run(t.Context(), x)
+	require.NoError(t, err)
+	data, err := y.(*torch.Tensor).Bytes()
+	require.NoError(t, err)
+	require.NoError(t, y.(*torch.Tensor).Close())
+
+	c.expected["o0"] = tensorOf(data, rows, 10)
+	r := c.replay(t, c.write(t))
+	assert.Equal(t, Passed, r.Status, "%+v", r.Diffs)
+	assert.Equal(t, "1 set, bit-equal", r.Note)
+
+	data[0] ^= 1 // one step of one element: nothing that a tolerance would see
+	r = c.replay(t, c.write(t))
 	require.Len(t, r.Diffs, 1)
-	assert.NotZero(t, r.Diffs[0].ULPs)
+	assert.Equal(t, Distance{MaxAbs: r.Diffs[0].MaxAbs, MaxRel: r.Diffs[0].MaxRel, ULPs: 1, Outside: 1, Total: 30}, r.Diffs[0].Distance)
 }

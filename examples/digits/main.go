@@ -55,7 +55,7 @@ func demo(ctx context.Context, out io.Writer, dir string) (err error) {
 	}()
 	module := program.Module()
 
-	fmt.Fprintf(out, "The program as PyTorch saved it:\n\n%s\n", module.Graph())
+	fmt.Fprintf(out, "The program as PyTorch saved it:\n\n%s\n\n", module.Graph())
 	before, err := measure(ctx, program, s)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func demo(ctx context.Context, out io.Writer, dir string) (err error) {
 	if err := module.Graph().Lint(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Folding batch norms:\n\n%s\nThe program after that:\n\n%s\n", report, module.Graph())
+	fmt.Fprintf(out, "Folding batch norms:\n\n%s\nThe program after that:\n\n%s\n\n", report, module.Graph())
 	after, err := measure(ctx, program, s)
 	if err != nil {
 		return err

@@ -19,31 +19,49 @@ var batchSizes = []int{1, 7, 32, 300}
 type measurement struct {
 	batch    int
 	answers  []int
-	right    int
+	right    int     // answers that are what the writer meant
 	largest  float64 // difference of an output from PyTorch's
 	perImage time.Duration
 }
+
+// passesOver is how often all digits are run; the fastest pass counts, since the
+// first ones warm up and the machine has other things to do.
+const passesOver = 3
 
 // measure runs all digits in batches of each size.
 func measure(ctx context.Context, program *torchfx.Program, s *scans) ([]measurement, error) {
 	var all []measurement
 	for _, size := range batchSizes {
-		m := measurement{batch: size}
-		var took time.Duration
-		for first := 0; first < s.len(); first += size {
-			n := min(size, s.len()-first)
-			start := time.Now()
-			outputs, err := classify(ctx, program, s.images[first*pixels:(first+n)*pixels], n)
+		var fastest measurement
+		for i := range passesOver {
+			m, err := onePass(ctx, program, s, size)
 			if err != nil {
-				return nil, fmt.Errorf("batch of %d: %w", n, err)
+				return nil, err
 			}
-			took += time.Since(start)
-			m.take(s, first, outputs)
+			if i == 0 || m.perImage < fastest.perImage {
+				fastest = m
+			}
 		}
-		m.perImage = took / time.Duration(s.len())
-		all = append(all, m)
+		all = append(all, fastest)
 	}
 	return all, nil
+}
+
+func onePass(ctx context.Context, program *torchfx.Program, s *scans, size int) (measurement, error) {
+	m := measurement{batch: size}
+	var took time.Duration
+	for first := 0; first < s.len(); first += size {
+		n := min(size, s.len()-first)
+		start := time.Now()
+		outputs, err := classify(ctx, program, s.images[first*pixels:(first+n)*pixels], n)
+		if err != nil {
+			return m, fmt.Errorf("batch of %d: %w", n, err)
+		}
+		took += time.Since(start)
+		m.take(s, first, outputs)
+	}
+	m.perImage = took / time.Duration(s.len())
+	return m, nil
 }
 
 // classify runs one batch; the result is [n, 10].
