@@ -260,12 +260,28 @@ func (s *scope) keep(name string, m *ir.GraphModule) string {
 			s.attrs = append(s.attrs, attribute{free, m})
 			return free
 		}
-		if ir.Equal(s.attrs[at].value.Graph(), m.Graph()) == nil {
+		if sameModule(s.attrs[at].value, m) {
 			return free
 		}
 		free = fmt.Sprintf("%s_%d", name, i)
 		s.faults.warn("%s: two different subgraphs are called %s; the second is called %s", s.record, name, free)
 	}
+}
+
+// sameModule reports whether two graph modules are the same program, subgraphs
+// included.
+func sameModule(a, b *ir.GraphModule) bool {
+	if ir.Equal(a.Graph(), b.Graph()) != nil {
+		return false
+	}
+	for path, v := range a.Attrs() {
+		w, ok := b.Attr(path)
+		x, isModule := w.(*ir.GraphModule)
+		if !ok || !isModule || !sameModule(v.(*ir.GraphModule), x) {
+			return false
+		}
+	}
+	return true
 }
 
 // output makes the output node.

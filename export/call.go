@@ -95,10 +95,8 @@ func (s *scope) results(n *nodeJSON, fn *ir.Func, meta metadata, args []ir.Arg, 
 	default:
 		node.Meta().Set(ir.MetaVal, s.getitems(node, meta, n.outputs))
 	}
-	if len(n.outputs) > 0 && n.outputs[0].tag != asNone || len(n.outputs) > 1 {
-		if s.values[node.Name()] == nil {
-			s.values[node.Name()] = node // the whole result may be named too
-		}
+	if _, isValue := s.json.values[node.Name()]; !isValue && s.values[node.Name()] == nil {
+		s.values[node.Name()] = node // the whole result may be named too
 	}
 	s.finish(node, meta)
 }

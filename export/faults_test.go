@@ -73,6 +73,12 @@ func TestProgramFaults(t *testing.T) {
 			leaf := `{"type": null, "context": null, "children_spec": []}`
 			s["in_spec"] = strings.Replace(s["in_spec"].(string), leaf, leaf+","+leaf, 1)
 		}},
+		{"a kept module of nothing", ir.ErrFormat, `module call "l": names ghost, which is no value of the graph`, func(o object) {
+			root := o.at("graph_module", "module_call_graph", 0, "signature")
+			kept := object{"inputs": list{object{"as_tensor": object{"name": "x"}}}, "outputs": list{object{"as_tensor": object{"name": "ghost"}}},
+				"in_spec": root["in_spec"], "out_spec": root["out_spec"], "forward_arg_names": nil}
+			o.at("graph_module", "module_call_graph", 1)["signature"] = kept
+		}},
 		{"an escape sequence in a name", ir.ErrFormat, `uses \x1b[2J, which nothing defines`, func(o object) { o.node(0).at("inputs", 0)["arg"] = object{"as_tensor": object{"name": "\x1b[2J"}} }},
 		{"a subgraph with a strange name", ir.ErrFormat, `subgraph name "a.b": expected an identifier`, func(o object) {
 			o.node(0)["target"] = "torch.ops.higher_order.cond"

@@ -7,21 +7,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/torchfx-go/torchfx/internal/testenv"
 )
 
-// fixtures returns a folder of the recorded cases, and skips the test where
-// they are not there.
+// fixtures returns a folder of the recorded cases, and skips the test where they
+// are not there.
 func fixtures(t testing.TB, below string) string {
 	t.Helper()
-	root := os.Getenv("TORCHFX_FIXTURES")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared", "fixtures")
-	}
-	dir := filepath.Join(root, below)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("needs the recorded cases in %s; set TORCHFX_FIXTURES to where they are", dir)
-	}
-	return dir
+	return testenv.Fixtures(t, filepath.FromSlash(below))
 }
 
 // cases lists the folders with a program in dir.

@@ -85,6 +85,9 @@ func (u *unlifter) unlift() error {
 			u.attrs[spec.Target] = u.p.Object(spec.Target)
 		default:
 			u.attrs[spec.Target] = u.p.Tensor(spec.Target)
+			if u.p.Tensor(spec.Target) == nil {
+				u.attrs[spec.Target] = described(n, spec.Kind)
+			}
 		}
 		attr, err := u.replace(n, spec.Target)
 		if err != nil {
@@ -106,6 +109,19 @@ func (u *unlifter) replace(n *ir.Node, target string) (*ir.Node, error) {
 	n.ReplaceAllUsesWith(attr)
 	attr.Meta().CopyFrom(n.Meta())
 	return attr, u.graph.Erase(n)
+}
+
+// described makes a tensor without elements of what the graph says about a
+// placeholder, for a program that was opened without its weights.
+func described(n *ir.Node, kind InputKind) *Tensor {
+	t := &Tensor{Parameter: kind == ParameterInput}
+	if val, ok := n.Meta().Get(ir.MetaVal).(ir.TensorMeta); ok {
+		t.DType, t.Device, t.RequiresGrad, t.Offset = val.DType, val.Device, val.RequiresGrad, val.StorageOffset.Hint()
+		for i := range val.Sizes {
+			t.Sizes, t.Strides = append(t.Sizes, val.Sizes[i].Hint()), append(t.Strides, val.Strides[i].Hint())
+		}
+	}
+	return t
 }
 
 var copyInPlace = ir.OverloadOf("aten::copy_")

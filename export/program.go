@@ -2,6 +2,7 @@ package export
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -126,6 +127,11 @@ func (o *options) assemble(j *programJSON, st *state, record string, f *faults) 
 	l.signature(&j.module)
 	l.weights()
 	p.Signature = l.sig
+	for _, v := range j.verifiers {
+		if v != "TRAINING" && v != "ATEN" && v != "" {
+			f.warn("%s: verifier %q is unknown; its rules are not checked", record, clip(v))
+		}
+	}
 	p.calls(j.module.calls, record, f)
 	p.Ranges = b.ranges(j.ranges)
 	p.Guards = buildGuards(p, p.Graph.Find(ir.Placeholder, nil), j.guards, record, f)
@@ -134,6 +140,10 @@ func (o *options) assemble(j *programJSON, st *state, record string, f *faults) 
 
 // calls reads the module tree and, from its root, the calling convention.
 func (p *Program) calls(calls []moduleCallJSON, record string, f *faults) {
+	nodes := map[string]bool{}
+	for n := range p.Graph.Nodes() {
+		nodes[n.Name()] = true
+	}
 	for i, c := range calls {
 		m := ModuleCall{FQN: c.fqn}
 		if c.signature != nil {
@@ -144,6 +154,11 @@ func (p *Program) calls(calls []moduleCallJSON, record string, f *faults) {
 			}
 			if s.OutSpec, err = ir.ParseTreeSpec(c.signature.outSpec, p.Namedtuples); err != nil {
 				f.add(ir.ErrFormat, "%s, module call %q: out_spec: %w", record, clip(c.fqn), err)
+			}
+			for _, name := range slices.Concat(s.Inputs, s.Outputs) {
+				if name != "" && !nodes[name] {
+					f.add(ir.ErrFormat, "%s, module call %q: names %s, which is no value of the graph", record, clip(c.fqn), clip(name))
+				}
 			}
 			m.Signature = s
 		}

@@ -112,8 +112,10 @@ func TestOpenWithoutWeights(t *testing.T) {
 	p, err = a.open(GraphOnly())
 	require.NoError(t, err)
 	assert.Nil(t, p.Tensor("a"))
-	_, err = p.Module()
+	m, err := p.Module()
 	require.NoError(t, err)
+	rows, _ := m.Attr("rows")
+	assert.Equal(t, &Tensor{DType: ir.Float32, Sizes: []int64{4, 2}, Strides: []int64{1, 4}, Offset: 4}, rows)
 }
 
 // TestFakeWeights: an empty record where there should be elements can be shown,
