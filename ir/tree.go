@@ -11,7 +11,7 @@ import (
 
 // Bounds on a tree's text.
 const (
-	maxTreeText  = 1 << 24
+	maxTreeText  = 1 << 22
 	maxTreeDepth = 200
 )
 
@@ -422,6 +422,8 @@ func (t *TreeSpec) contextText() string {
 		return "[<class 'list'>, " + keysText(t.Keys) + "]"
 	case t.isDict():
 		return keysText(t.Keys)
+	case t.Type == treeDeque && t.Context != "":
+		return strings.ReplaceAll(strings.Trim(t.Context, `"`), "null", "None")
 	case !t.isSequence() && t.Fields != nil:
 		return "[" + Repr(strList(t.Fields)) + ", " + Repr(strList(t.Absent)) + "]"
 	}

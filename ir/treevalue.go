@@ -1,6 +1,9 @@
 package ir
 
-import "iter"
+import (
+	"iter"
+	"reflect"
+)
 
 // The values of Python's containers in Go. A list, and a deque, is []any.
 type (
@@ -8,7 +11,8 @@ type (
 	PyTuple []any
 
 	// A PyDict is Python's dict, OrderedDict or defaultdict: it keeps the order
-	// of insertion. Keys are compared with ==. The zero value is empty.
+	// of insertion. Keys are compared with ==, an int of Go as an int64. The
+	// zero value is empty.
 	PyDict struct {
 		keys   []any
 		values map[any]any
@@ -43,15 +47,25 @@ func (d *PyDict) Len() int { return len(d.keys) }
 
 // Get returns the value under key. A key that Go cannot compare is not there.
 func (d *PyDict) Get(key any) (value any, ok bool) {
-	if !sameOpaque(key, key) && key != nil {
+	if key != nil && !reflect.TypeOf(key).Comparable() {
 		return nil, false
 	}
-	value, ok = d.values[key]
+	value, ok = d.values[pyKey(key)]
 	return value, ok
 }
 
-// Set stores value under key, at the end where key is new.
+// pyKey makes one type of Go's several for a key.
+func pyKey(key any) any {
+	if n, ok := key.(int); ok {
+		return int64(n)
+	}
+	return key
+}
+
+// Set stores value under key, at the end where key is new. It panics, as a map
+// does, where Go cannot compare key.
 func (d *PyDict) Set(key, value any) {
+	key = pyKey(key)
 	if d.values == nil {
 		d.values = map[any]any{}
 	}
