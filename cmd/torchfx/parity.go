@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/torchfx-go/torchfx/parity"
@@ -59,12 +58,6 @@ func runParity(cmd *cobra.Command, paths []string, opts parity.Options, asJSON b
 	}
 	if asJSON {
 		opts.Done = nil
-		if showsProgress(cmd) {
-			bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(cmd.ErrOrStderr()), progressbar.OptionSetDescription("cases"),
-				progressbar.OptionShowCount(), progressbar.OptionClearOnFinish())
-			opts.Done = func(parity.Result) { _ = bar.Add(1) }
-			defer bar.Finish()
-		}
 	}
 	report, err := parity.Run(cmd.Context(), paths, opts)
 	switch {

@@ -22,7 +22,9 @@ func main() {
 	graph := model.Module().Graph()
 	for n := range graph.Nodes() {
 		if n.Func() == ir.OverloadOf("aten::relu") {
-			n.SetTarget(ir.OverloadOf("aten::gelu"))
+			if err := n.SetTarget(ir.OverloadOf("aten::gelu")); err != nil {
+				log.Fatal(err)
+			}
 		}
 	}
 	fmt.Println(graph)
