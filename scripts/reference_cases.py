@@ -3,7 +3,7 @@
 
     third_party/reference/bin/python scripts/reference_cases.py --fixtures ../shared/fixtures --out third_party/reference-cases
 
-Cases are the programs of the fixtures and the networks of reference_models.py. Each is loaded afresh
+Cases are the programs of the fixtures, those of reference_programs.py (called made_…) and the networks of reference_models.py. Each is loaded afresh
 for each input set and run as ep.module()(*args, **kwargs) on one thread under no_grad. The layout is
 that of the fixtures (their README.md), with these differences in meta.json:
 
@@ -32,6 +32,7 @@ import torch.utils._pytree as pytree
 from safetensors.torch import load_file, save_file
 
 import reference_models
+import reference_programs
 
 TORCH = "2.15.0"
 SEED = 0
@@ -170,6 +171,13 @@ def network(name):
     return fill
 
 
+def program(name):
+    def fill(folder):
+        sets = reference_programs.export(name, os.path.join(folder, "model.pt2"))
+        return ["exported on the spot"], [pytree.tree_flatten(s)[0] for s in sets]
+    return fill
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("--fixtures", required=True, help="folder of recorded cases: its scripts and its pt2/" + TORCH)
@@ -192,6 +200,7 @@ def main():
 
     programs = os.path.join(a.fixtures, "pt2", TORCH)
     cases = {n: fixture(os.path.join(programs, n)) for n in sorted(os.listdir(programs))}
+    cases |= {"made_" + n: program(n) for n in reference_programs.PROGRAMS}
     cases |= {n: network(n) for n in reference_models.MODELS}
     done = 0
     for name, fill in cases.items():
