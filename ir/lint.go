@@ -43,6 +43,7 @@ type linter struct {
 	text   string // of the graph, once a fault needs it
 	seen   map[*Node]bool
 	names  map[string]bool
+	below  map[*GraphModule]map[string]bool // places in attribute paths that hold something further below
 	faults []error
 }
 
@@ -95,7 +96,7 @@ func (l *linter) target(n *Node) {
 	var at any = l.graph.owner
 	for i, piece := range pieces {
 		above := strings.Join(pieces[:i], ".")
-		next, there := lookup(at, piece)
+		next, there := l.lookup(at, piece)
 		if !there {
 			l.fault(ErrRuntime, "Node %s target %s references nonexistent attribute %s of %s", n.name, path, piece, above)
 			return
@@ -117,7 +118,7 @@ type container struct {
 
 // lookup finds one piece of a path. Values that say nothing of their attributes
 // are taken to have them all.
-func lookup(at any, piece string) (any, bool) {
+func (l *linter) lookup(at any, piece string) (any, bool) {
 	var m *GraphModule
 	path := piece
 	switch at := at.(type) {
@@ -136,7 +137,27 @@ func lookup(at any, piece string) (any, bool) {
 	if v, ok := m.values[path]; ok {
 		return v, true
 	}
-	return container{m, path}, m.isContainer(path)
+	return container{m, path}, l.containers(m)[path]
+}
+
+// containers lists the places above the attributes of m, once.
+func (l *linter) containers(m *GraphModule) map[string]bool {
+	if set, ok := l.below[m]; ok {
+		return set
+	}
+	set := map[string]bool{}
+	for _, p := range m.paths {
+		for i := range len(p) {
+			if p[i] == '.' {
+				set[p[:i]] = true
+			}
+		}
+	}
+	if l.below == nil {
+		l.below = map[*GraphModule]map[string]bool{}
+	}
+	l.below[m] = set
+	return set
 }
 
 // unknown is an attribute of a value that cannot be asked.

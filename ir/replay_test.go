@@ -497,17 +497,28 @@ func fixtures(t *testing.T, sub string) string {
 // notInFiles are the shared cases whose texts their files do not determine, each
 // with the test that covers what it shows.
 var notInFiles = map[string]string{
-	"codegen_boxed_arg":    "TestBoxedArguments",
+	"codegen_boxed_arg":    "TestReplayCommitted/boxed_argument",
 	"codegen_lineno_map":   "TestBodyFunc",
 	"codegen_custom_list":  "TestOwnCodeGen",
 	"doc_on_generate_code": "TestBodyFunc",
-	"readable_metadata":    "TestReadableMetadata",
+	"readable_metadata":    "TestReplayCommitted/verbose",
 }
 
 func TestReplayShared(t *testing.T) { replay(t, fixtures(t, "fx")) }
 
-func TestReplayCommitted(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "fx", "*.json"))
+func TestReplayCommitted(t *testing.T) { replayFiles(t, filepath.Join("testdata", "fx")) }
+
+// TestReplayRandom replays what scripts/record_random_fx.py wrote.
+func TestReplayRandom(t *testing.T) {
+	dir := os.Getenv("TORCHFX_RECORDINGS")
+	if dir == "" {
+		t.Skip("TORCHFX_RECORDINGS names no folder of random recordings")
+	}
+	replayFiles(t, dir)
+}
+
+func replayFiles(t *testing.T, dir string) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
