@@ -217,7 +217,7 @@ func TestThreadsStayFlat(t *testing.T) {
 	}
 	t.Logf("threads %d -> %d, resident %d -> %d KiB", threads, osThreads(t), rss>>10, resident(t)>>10)
 	assert.LessOrEqual(t, osThreads(t), threads+4, "Go starts a few of its own")
-	assert.Less(t, resident(t)-rss, int64(48<<20))
+	assert.Less(t, resident(t)-rss, int64(48<<20)*instrumented)
 	assert.Less(t, osThreads(t), int64(runtime.GOMAXPROCS(0)*4+16))
 }
 

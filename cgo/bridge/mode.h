@@ -27,12 +27,10 @@ namespace tfx {
 
 // threads sets how many threads a kernel may use when called from this one. The
 // number sticks to the OS thread, so every entry sets it and none relies on what
-// the last one left.
+// the last one left. Asking first matters: a thread's first question makes libtorch
+// take over the number that some other thread set last, and would do so later.
 inline void threads(int n) {
-  static thread_local int current = 0;
-  if (current == n) return;
-  at::set_num_threads(n);
-  current = n;
+  if (at::get_num_threads() != n) at::set_num_threads(n);
 }
 
 // An Autocast is one autocast region around one call. Python clears the cache of

@@ -1,0 +1,5 @@
+//go:build race
+
+package libtorch
+
+const instrumented = 3
