@@ -140,7 +140,7 @@ func (p *exprParser) comparison() *Expr {
 next:
 	for p.err == nil {
 		for _, c := range comparisons {
-			if c.fn == fnLt && p.follows("<<") || c.fn == fnGt && p.follows(">>") || !p.accept(c.token) {
+			if !p.accept(c.token) {
 				continue
 			}
 			right := p.bitOr()
@@ -154,12 +154,6 @@ next:
 		return left
 	}
 	return p.join(fnAnd, links)
-}
-
-// follows reports whether token is next without reading it.
-func (p *exprParser) follows(token string) bool {
-	p.space()
-	return strings.HasPrefix(p.text[p.pos:], token)
 }
 
 func (p *exprParser) bitOr() *Expr {
@@ -249,8 +243,7 @@ func (p *exprParser) product() *Expr {
 			} else {
 				factors = p.divide(factors, d)
 			}
-		case p.follows("*") && !p.follows("**"):
-			p.accept("*")
+		case p.accept("*"):
 			factors = append(factors, p.unary())
 		default:
 			return all()

@@ -77,6 +77,7 @@ func TestSchemaErrors(t *testing.T) {
 		{"empty", "", "schema: column 1: expected an operator name, got the end"},
 		{"no arguments", "aten::f", `schema: column 8: expected "(", got the end`},
 		{"no overload", "aten::f.(int x) -> ()", `schema: column 9: expected an overload name, got "("`},
+		{"reserved overload", "aten::f.default(int x) -> ()", `schema: column 9: expected no overload name or one that is not reserved, got "default"`},
 		{"unnamed argument", "aten::f(Tensor) -> ()", `schema: column 15: expected an argument name, got ")"`},
 		{"unknown type", "aten::f(Tensr x) -> ()", `schema: column 9: expected a type, got "Tensr"`},
 		{"missing comma", "aten::f(int x int y) -> ()", `schema: column 15: expected ",", got "int"`},

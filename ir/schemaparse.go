@@ -88,7 +88,10 @@ func (p *schemaParser) opName() string {
 	}
 	if p.err == nil && p.pos < len(p.text) && p.text[p.pos] == '.' {
 		p.pos++
-		p.ident("an overload name")
+		if at := p.pos; p.ident("an overload name") == "default" {
+			p.pos = at
+			p.fail("no overload name or one that is not reserved")
+		}
 	}
 	return p.text[start:p.pos]
 }

@@ -11,7 +11,7 @@ import (
 
 // Bounds on a tree's text.
 const (
-	maxTreeText  = 1 << 22
+	maxTreeText  = 1 << 21
 	maxTreeDepth = 200
 )
 
