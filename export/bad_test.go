@@ -2,9 +2,7 @@ package export
 
 import (
 	"path/filepath"
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -49,7 +47,6 @@ func TestBadFiles(t *testing.T) {
 		"zip_slip":                {ir.ErrFormat, []string{`"../../evil.txt": has .. in it`, `"/etc/evil": is an absolute path`}},
 	}
 	names := cases(t, dir)
-	ir.Operators() // so that the time below is the file's
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			want, known := tests[name]
@@ -58,14 +55,9 @@ func TestBadFiles(t *testing.T) {
 			readJSON(t, filepath.Join(dir, name, "meta.json"), &meta)
 			assert.Equal(t, meta.Must == "load", want.class == nil, "meta.json says %s", meta.Must)
 
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			start := time.Now()
-			p, err := Open(filepath.Join(dir, name, "model.pt2"))
-			took := time.Since(start)
-			runtime.ReadMemStats(&after)
-			assert.Less(t, took, time.Second)
-			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20))
+			var p *Program
+			var err error
+			atMost(t, func() { p, err = Open(filepath.Join(dir, name, "model.pt2")) })
 
 			if want.class != nil {
 				require.ErrorIs(t, err, want.class)
