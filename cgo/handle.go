@@ -45,8 +45,12 @@ func (h *handle) own(what remains) {
 func sweep(what remains) {
 	swept.Add(what.bytes + tensorOverhead)
 	what.free()
+	collectReleased()
 }
 
+// free gives the reference back. It is followed by collectReleased, except inside
+// a call, which does that once it has left its slot: a release function of the
+// program may call operators of its own.
 func (what remains) free() {
 	profileRemove(what.key)
 	died(what.bytes)
@@ -58,7 +62,6 @@ func (what remains) free() {
 	case kindObject:
 		C.tfx_object_release(impl)
 	}
-	collectReleased()
 }
 
 // Close gives the reference back. A second Close does nothing. The error is always
@@ -75,6 +78,7 @@ func (h *handle) Close() error {
 		h.cleanup.Stop()
 		if s == 0 {
 			h.what.free()
+			collectReleased()
 		}
 		runtime.KeepAlive(h) // or the cleanup could run before it is stopped
 		return nil

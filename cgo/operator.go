@@ -159,17 +159,19 @@ func (o *Operator) HasKernel(kind ir.DeviceKind) bool {
 // slots; with more than one thread it runs on a worker of its own.
 func (o *Operator) Call(m *Mode, args []any) ([]any, error) {
 	if n := m.threads(); n > 1 {
-		var results []any
-		var err error
-		onWorker(n, func() { results, err = o.run(m, args) })
-		return results, err
+		return o.callOnWorker(n, m, args)
 	}
 	slots.acquire()
 	results, err := o.run(m, args)
 	slots.release()
-	if loaded.released != nil {
-		collectReleased()
-	}
+	collectReleased()
+	return results, err
+}
+
+// callOnWorker is apart from Call because what its closure holds lives on the heap.
+func (o *Operator) callOnWorker(n int, m *Mode, args []any) (results []any, err error) {
+	onWorker(n, func() { results, err = o.run(m, args) })
+	collectReleased()
 	return results, err
 }
 
