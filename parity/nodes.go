@@ -47,13 +47,7 @@ func (c *Case) firstNode(ctx context.Context, set inputSet) (first string, err e
 		return "", err
 	}
 	defer p.Close()
-	given, expected, err := c.files(set)
-	if err != nil {
-		return "", err
-	}
-	defer given.close()
-	defer expected.close()
-	inputs, err := given.values(set.Inputs)
+	inputs, err := c.inputs(set.Files.Inputs, set.Inputs)
 	if err != nil {
 		return "", err
 	}

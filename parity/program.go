@@ -101,10 +101,6 @@ func (c *Case) lint(res *Result, p *torchfx.Program) {
 	}
 }
 
-// customOperator finds the operators of a note such as "bump_(x, by): x += by"
-// or "f(x) = x; g(x) = [x]".
-var customOperator = regexp.MustCompile(`(?:^|; )(\w+)\(`)
-
 // schemaMajor is the schema that PyTorch 2.15 reads; it refuses others.
 const schemaMajor = 8
 
@@ -113,21 +109,10 @@ const schemaMajor = 8
 // and where it is of a schema that PyTorch refuses by its version, too. A program
 // that only this reader refuses by version is skipped.
 func (c *Case) refusedLoad(res *Result, err error) {
-	if errors.Is(err, ir.ErrUnsupported) {
-		var named []string
-		for _, m := range customOperator.FindAllStringSubmatch(c.meta.Note, -1) {
-			if name := "fixtures::" + m[1]; hasWord(err.Error(), name) {
-				named = append(named, name)
-			} else {
-				named = nil
-				break
-			}
-		}
-		if len(named) > 0 {
-			res.Note = "refused, as it must be without the library of " + strings.Join(named, " and ")
-			res.Told = append(res.Told, err.Error())
-			return
-		}
+	if named := customOperators(c.meta.Note, err.Error()); named != nil && errors.Is(err, ir.ErrUnsupported) {
+		res.Note = "refused, as it must be without the library of " + strings.Join(named, " and ")
+		res.Told = append(res.Told, err.Error())
+		return
 	}
 	if errors.Is(err, ir.ErrVersion) {
 		res.Note = fmt.Sprintf("refused: schema %d.%d of torch %s is not supported", c.meta.Archive.Schema.Major, c.meta.Archive.Schema.Minor, c.meta.Torch)
@@ -140,6 +125,23 @@ func (c *Case) refusedLoad(res *Result, err error) {
 	res.fault("load: %v", err)
 }
 
+// customOperator finds the operators of a note such as "bump_(x, by): x += by"
+// or "f(x) = x; g(x) = [x]".
+var customOperator = regexp.MustCompile(`(?:^|; )(\w+)\(`)
+
+// customOperators lists the operators that a case needs from a library which is
+// not there, nil where it needs none or where message does not name them all.
+func customOperators(note, message string) (named []string) {
+	for _, m := range customOperator.FindAllStringSubmatch(note, -1) {
+		name := "fixtures::" + m[1]
+		if !hasWord(message, name) {
+			return nil
+		}
+		named = append(named, name)
+	}
+	return named
+}
+
 // replaySet runs input set k and compares all that it leaves.
 func (c *Case) replaySet(ctx context.Context, res *Result, k int, set inputSet) {
 	p, err := c.load()
@@ -148,20 +150,19 @@ func (c *Case) replaySet(ctx context.Context, res *Result, k int, set inputSet) 
 		return
 	}
 	defer closeProgram(res, p)
-	given, expected, err := c.files(set)
+	inputs, err := c.inputs(set.Files.Inputs, set.Inputs)
 	if err != nil {
 		res.fault("set %d: %v", k, err)
 		return
 	}
-	defer given.close()
-	defer expected.close()
-	inputs, err := given.values(set.Inputs)
+	defer closeValues(inputs)
+	expected, err := openTensors(filepath.Join(c.Dir, set.Files.Expected))
 	if err != nil {
-		res.fault("set %d: inputs: %v", k, err)
+		res.fault("set %d: %v", k, err)
 		return
 	}
-	defer closeValues(inputs)
-	before, err := prints(p, inputs)
+	defer expected.close()
+	before, err := fingerprintsOf(p, inputs)
 	if err != nil {
 		res.fault("set %d: %v", k, err)
 		return
@@ -175,7 +176,7 @@ func (c *Case) replaySet(ctx context.Context, res *Result, k int, set inputSet) 
 
 	r := &recorded{meta: c.meta, set: k, tensors: expected, result: res}
 	r.outputs(p, outputs, set.Outputs)
-	r.state(p, before, set.ChangedState)
+	r.state(before, set.ChangedState)
 	r.inputs(inputs, before, set.ChangedInputs)
 	if r.differs && set.Files.Nodes != "" {
 		c.explain(ctx, res, k, set)
@@ -214,15 +215,9 @@ func (c *Case) replayReject(ctx context.Context, res *Result, k int, r reject) {
 		return
 	}
 	defer closeProgram(res, p)
-	tensors, err := openTensors(filepath.Join(c.Dir, r.File))
+	inputs, err := c.inputs(r.File, r.Inputs)
 	if err != nil {
 		res.fault("reject set %d: %v", k, err)
-		return
-	}
-	defer tensors.close()
-	inputs, err := tensors.values(r.Inputs)
-	if err != nil {
-		res.fault("reject set %d: inputs: %v", k, err)
 		return
 	}
 	defer closeValues(inputs)

@@ -3,7 +3,6 @@ package parity
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"slices"
 
@@ -58,15 +57,13 @@ func (r *recorded) value(name, node string, got any, want leaf) {
 		return
 	}
 	v, err := want.scalar()
-	if err != nil {
-		r.problem(name, node, "%v", err)
-		return
-	}
 	x, isFloat := v.(float64)
 	y, gotFloat := got.(float64)
 	switch {
+	case err != nil:
+		r.problem(name, node, "%v", err)
 	case isFloat && gotFloat:
-		r.elements(name, node, ir.Float64, encodeFloat(y), encodeFloat(x), r.meta.Compare != "meta")
+		r.elements(name, node, ir.Float64, encodeFloat(y), encodeFloat(x))
 	case v != got:
 		r.problem(name, node, "expected %s %v, got %s %v", typeName(v), v, typeName(got), got)
 	}
@@ -79,42 +76,15 @@ func (r *recorded) tensor(name, node string, got *torch.Tensor, want leaf) {
 		r.problem(name, node, "%v", err)
 		return
 	}
-	metaOnly := r.meta.Compare == "meta"
-	if s := f.differ(want, !metaOnly); s != "" {
+	if s := f.differ(want, r.meta.Compare != "meta"); s != "" {
 		r.problem(name, node, "%s", s)
 		return
 	}
-	if metaOnly {
-		return
-	}
-	data, err := r.tensors.bytes(want.Key)
-	if err != nil {
-		r.problem(name, node, "%v", err)
-		return
-	}
-	computed, err := got.Bytes()
-	if err != nil {
-		r.problem(name, node, "%v", err)
-		return
-	}
-	r.elements(name, node, f.dtype, computed, data, true)
+	r.contents(name, node, got, f.dtype, want.Key)
 }
 
-// elements compares contiguous elements.
-func (r *recorded) elements(name, node string, dt ir.DType, got, want []byte, compared bool) {
-	if !compared {
-		return
-	}
-	d, err := Compare(dt, got, want, r.meta.tolerance(dt))
-	if err != nil {
-		r.problem(name, node, "%v", err)
-	} else if d.Outside > 0 {
-		r.diff(Diff{Value: name, Node: node, Distance: d})
-	}
-}
-
-// changed compares a tensor that the run was recorded to change; its description
-// is that of the file.
+// changed compares a tensor that the run was recorded to change. Of its
+// description only the file's is known.
 func (r *recorded) changed(name, key string, got *torch.Tensor) {
 	f, err := factsOf(got)
 	if err != nil {
@@ -126,33 +96,49 @@ func (r *recorded) changed(name, key string, got *torch.Tensor) {
 		r.problem(name, "", "%v", err)
 		return
 	}
-	if !f.dtype.IsComplex() { // stored as pairs of real numbers
-		l := leaf{DType: want.DType.Name()}
-		for _, n := range want.Sizes {
-			l.Shape = append(l.Shape, int(n))
-		}
-		if s := f.differ(l, false); s != "" {
-			r.problem(name, "", "%s", s)
-			return
-		}
+	l := leaf{DType: want.DType.Name()}
+	for _, n := range want.Sizes {
+		l.Shape = append(l.Shape, int(n))
 	}
+	// complex numbers are stored as pairs of real ones
+	if s := f.differ(l, false); s != "" && !f.dtype.IsComplex() {
+		r.problem(name, "", "%s", s)
+		return
+	}
+	r.contents(name, "", got, f.dtype, key)
+}
+
+// contents compares the elements of a tensor with those under key.
+func (r *recorded) contents(name, node string, got *torch.Tensor, dt ir.DType, key string) {
+	want, err := r.tensors.bytes(key)
+	if err != nil {
+		r.problem(name, node, "%v", err)
+		return
+	}
+	computed, err := got.Bytes()
+	if err != nil {
+		r.problem(name, node, "%v", err)
+		return
+	}
+	r.elements(name, node, dt, computed, want)
+}
+
+// elements compares contiguous elements, unless they are random.
+func (r *recorded) elements(name, node string, dt ir.DType, got, want []byte) {
 	if r.meta.Compare == "meta" {
 		return
 	}
-	data, err := want.Bytes()
-	if err == nil {
-		var computed []byte
-		if computed, err = got.Bytes(); err == nil {
-			r.elements(name, "", f.dtype, computed, data, true)
-			return
-		}
+	d, err := Compare(dt, got, want, r.meta.tolerance(dt))
+	if err != nil {
+		r.problem(name, node, "%v", err)
+	} else if d.Outside > 0 {
+		r.diff(Diff{Value: name, Node: node, Distance: d})
 	}
-	r.problem(name, "", "%v", err)
 }
 
 // state compares the changed parameters and buffers, and that all others are
 // what they were.
-func (r *recorded) state(p *torchfx.Program, before fingerprints, changed []string) {
+func (r *recorded) state(before fingerprints, changed []string) {
 	for _, name := range changed {
 		if t, ok := before.state[name]; ok {
 			r.changed("state "+name, "state:"+name, t.tensor)
@@ -184,54 +170,12 @@ func (r *recorded) inputs(inputs []any, before fingerprints, changed []int) {
 }
 
 func (r *recorded) untouched(name string, before fingerprint) {
-	after, err := printOf(before.tensor)
+	after, err := fingerprintOf(before.tensor)
 	if err != nil {
 		r.problem(name, "", "%v", err)
 	} else if after.sum != before.sum {
 		r.problem(name, "", "expected no change, got other elements than before the run")
 	}
-}
-
-// fingerprints are sums over all tensors that a run could change.
-type fingerprints struct {
-	names  []string // of state, in order
-	state  map[string]fingerprint
-	inputs map[int]fingerprint
-}
-
-type fingerprint struct {
-	tensor *torch.Tensor
-	sum    uint64
-}
-
-var hashSeed = maphash.MakeSeed()
-
-func printOf(t *torch.Tensor) (fingerprint, error) {
-	data, err := t.Bytes()
-	return fingerprint{t, maphash.Bytes(hashSeed, data)}, err
-}
-
-// prints takes the fingerprints before a run.
-func prints(p *torchfx.Program, inputs []any) (fingerprints, error) {
-	f := fingerprints{state: map[string]fingerprint{}, inputs: map[int]fingerprint{}}
-	for name, t := range p.State() {
-		sum, err := printOf(t)
-		if err != nil {
-			return f, fmt.Errorf("state %s: %w", name, err)
-		}
-		f.names = append(f.names, name)
-		f.state[name] = sum
-	}
-	for i, v := range inputs {
-		if t, ok := v.(*torch.Tensor); ok {
-			sum, err := printOf(t)
-			if err != nil {
-				return f, fmt.Errorf("input %d: %w", i, err)
-			}
-			f.inputs[i] = sum
-		}
-	}
-	return f, nil
 }
 
 // outputNodes names the node behind each flat output of g, with what it calls.

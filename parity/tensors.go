@@ -23,26 +23,20 @@ func openTensors(name string) (*tensorFile, error) {
 
 func (f *tensorFile) close() { _ = f.file.Close() }
 
-// files opens what an input set needs.
-func (c *Case) files(set inputSet) (given, expected *tensorFile, err error) {
-	if given, err = openTensors(filepath.Join(c.Dir, set.Files.Inputs)); err != nil {
-		return nil, nil, err
+// inputs makes the described inputs from a file of the case. They are copies,
+// which the caller closes.
+func (c *Case) inputs(file string, leaves []leaf) ([]any, error) {
+	f, err := openTensors(filepath.Join(c.Dir, file))
+	if err != nil {
+		return nil, err
 	}
-	if expected, err = openTensors(filepath.Join(c.Dir, set.Files.Expected)); err != nil {
-		given.close()
-		return nil, nil, err
-	}
-	return given, expected, nil
-}
-
-// values makes the described inputs, which the caller closes.
-func (f *tensorFile) values(leaves []leaf) ([]any, error) {
+	defer f.close()
 	values := make([]any, 0, len(leaves))
 	for i, l := range leaves {
 		v, err := f.value(l)
 		if err != nil {
 			closeValues(values)
-			return nil, fmt.Errorf("value %d: %w", i, err)
+			return nil, fmt.Errorf("input %d: %w", i, err)
 		}
 		values = append(values, v)
 	}
