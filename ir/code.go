@@ -99,8 +99,10 @@ func ShowMeta(keys ...string) CodeOption { return func(c *codeConfig) { c.meta =
 // PythonCode returns g as Python source, the same text byte for byte as torch.fx
 // 2.15 makes; root is the name of the module that attribute paths start from,
 // "self" as a rule. It fails where an operator has too few arguments to be
-// written. Where torch.fx writes Python that does not compile, this differs: a
-// piece of a path that is a keyword is read by getattr.
+// written. Where torch.fx writes text that is no Python, this differs: a piece of
+// a path that is a keyword is read by getattr, a function as a value and an enum
+// inside a dict are written by their names, and a default stays out of the line
+// that unpacks a pytree.
 func (g *Graph) PythonCode(root string, opts ...CodeOption) (*PythonCode, error) {
 	e := &emitter{graph: g, root: root, names: newNamespace(), objects: map[any]string{}, fresh: map[string]bool{}}
 	for _, o := range opts {

@@ -240,17 +240,24 @@ func (e *emitter) arguments(args []Arg, kwargs []Keyword) string {
 }
 
 // literal writes a value as source. Dicts are written by repr with all that is
-// in them, and so is the inside of a namedtuple, as torch.fx does.
+// in them, and so is the inside of a namedtuple, as torch.fx does; only where
+// repr would give no Python (<Color.RED: 1>) they are walked like lists.
 func (e *emitter) literal(a Arg) string {
 	switch a := a.(type) {
 	case *Node:
 		return e.local(a)
 	case NamedTuple:
-		return e.global(a.Type.pythonName()) + reprWith(Tuple{a.seq}, e.name)
-	case *Func:
-		if a.kind == Overload || a.kind == HigherOrder {
-			return e.global(a.name)
+		class := e.global(a.Type.pythonName())
+		if noPython(a) {
+			return class + e.literal(Tuple{a.seq})
 		}
+		return class + reprWith(Tuple{a.seq}, e.name)
+	case Dict:
+		if noPython(a) {
+			return e.dict(a)
+		}
+	case *Func:
+		return e.global(a.pythonName())
 	case Enum:
 		return e.globalAs(a.Class.Base(), Global{Object: a.Class.pythonName()}) + "." + a.Member
 	case Complex:
@@ -274,15 +281,33 @@ func (e *emitter) literal(a Arg) string {
 	return e.blue(reprWith(a, e.name))
 }
 
+// noPython reports whether a container holds a value whose repr is no Python.
+func noPython(a Arg) bool {
+	found := false
+	Walk(a, func(leaf Arg) {
+		switch leaf.(type) {
+		case Enum, *Func:
+			found = true
+		}
+	})
+	return found
+}
+
+func (e *emitter) dict(d Dict) string {
+	texts := make([]string, len(d.pairs))
+	for i, p := range d.pairs {
+		texts[i] = e.literal(p.Key) + ": " + e.literal(p.Value)
+	}
+	return "{" + strings.Join(texts, ", ") + "}"
+}
+
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // path writes the attribute at a dotted path below base.
 func (e *emitter) path(base, target string) string {
 	for piece := range strings.SplitSeq(target, ".") {
-		if !isIdentifier(piece) {
+		if !isIdentifier(piece) || pythonKeywords[piece] {
 			base = "getattr(" + base + `, "` + pathText(piece) + `")`
-		} else if pythonKeywords[piece] {
-			base = "getattr(" + base + `, "` + piece + `")`
 		} else {
 			base += "." + piece
 		}

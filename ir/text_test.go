@@ -133,10 +133,15 @@ func TestCodeThatTorchWouldBreak(t *testing.T) {
 	g := NewGraph()
 	x := g.Placeholder("x")
 	g.CallModule(`named.in.a"b`, []Arg{x})
+	red := Enum{Class: FuncOf("m.Color"), Member: "RED", Value: Int(1)}
+	class := FuncOf("m.Pair")
+	g.CallFunction(FuncOf("torch.add"), []Arg{x, FuncOf("torch.relu"), FuncOf("m.f"), DictOf(Pair{Str("a"), ListOf(red, x)}),
+		NamedTupleOf(class, []string{"a"}, OverloadOf("aten::relu"))})
 	g.Output(nil)
 	code, err := g.PythonCode("root")
 	require.NoError(t, err)
-	assert.Contains(t, code.Source, `named_in_a_b = getattr(getattr(root.named, "in"), "a\"b")(x);  x = named_in_a_b = None`)
+	assert.Contains(t, code.Source, `torch.add(x, torch.relu, m_f, {'a': [Color.RED, x]}, m_Pair(torch.ops.aten.relu.default,));  x = add = None`)
+	assert.Contains(t, code.Source, `named_in_a_b = getattr(getattr(root.named, "in"), "a\"b")(x);  named_in_a_b = None`)
 	assert.Contains(t, code.Source, "return None")
 }
 

@@ -198,8 +198,8 @@ def case(f):
 
 
 def built(make) -> fx.GraphModule:
-    """A graph module of the graph that make fills. Its code is not compiled: some
-    values have a repr that is no Python, and that is what shall be recorded."""
+    """A graph module of the graph that make fills. Its code is not compiled, since
+    some of it means nothing."""
     g = fx.Graph()
     root = make(g)
     compiler = fx.graph_module._forward_from_src
@@ -256,9 +256,9 @@ def literals():
                 "h": torch.sparse_coo,
                 "i": torch.channels_last,
                 "j": torch.ops.aten.add.Tensor,
-                "k": {"z": 1j, "d": torch.device("cpu"), "o": torch.ops.aten.relu.default},
+                "k": {"z": 1j, "d": torch.device("cpu")},
                 "l": Color.RED,
-                "m": [Level.LOW, {"e": Color.RED}],
+                "m": [Level.LOW, {"e": Pair(1j, None)}],
                 "n": Pair(x, (1,)),
                 "o": [Pair(1j, Pair(x, None))],
             },
@@ -409,7 +409,7 @@ def kinds_of_functions():
             torch.device,
             torch.ops.higher_order.cond,
         ):
-            x = g.call_function(f, (x, f) if f is torch.relu else (x,))
+            x = g.call_function(f, (x, [f]) if isinstance(f, torch._ops.OpOverload) else (x,))
         g.output(x)
 
     return built(make)

@@ -34,11 +34,12 @@ FUNCTIONS = [
 ]
 OPERANDS = {operator.neg: 1, operator.invert: 1, operator.setitem: 3}
 
+NO_PYTHON = [torch.ops.aten.relu.default, R.Color.RED, R.Level.LOW]  # their repr
 LITERALS = [
     *(0, -1, 10**25, 1.5, -0.0, 1e300, 1e-7, math.inf, math.nan, True, None, ..., range(2), range(1, 9, 3)),
     *("a", "it's", '\\n"', "\n\u2028é", 1 + 2j, 1j, complex(-0.0, 3), complex(math.nan, 1)),
-    *(torch.float16, torch.device("cuda", 2), torch.strided, torch.channels_last, torch.ops.aten.relu.default),
-    *(R.Color.RED, R.Level.LOW),
+    *(torch.float16, torch.device("cuda", 2), torch.strided, torch.channels_last),
+    *NO_PYTHON,
 ]
 
 TYPES = [
@@ -48,23 +49,25 @@ TYPES = [
 ]
 
 
-def argument(r: random.Random, nodes: list, depth: int = 0):
-    """A node, a literal, or a container of these."""
-    k = r.random()
+def argument(r: random.Random, nodes: list, depth: int = 0, plain: bool = False):
+    """A node, a literal, or a container of these. Inside dicts and namedtuples,
+    which print by repr, literals are plain: others give no Python there."""
+    k, kind = r.random(), r.randrange(5)
     if nodes and k < 0.5:
         return r.choice(nodes)
     if k < 0.8 or depth > 2:
-        return r.choice(LITERALS)
-    items = [argument(r, nodes, depth + 1) for _ in range(r.randrange(4))]
-    match r.randrange(5):
+        return r.choice(LITERALS[: -len(NO_PYTHON)] if plain else LITERALS)
+    plain = plain or kind in (1, 3)
+    items = [argument(r, nodes, depth + 1, plain) for _ in range(r.randrange(4))]
+    match kind:
         case 0:
             return tuple(items)
         case 1:
             return dict(zip("abcd", items))
         case 2:
-            return slice(argument(r, nodes, 3), argument(r, nodes, 3), None)
+            return slice(argument(r, nodes, 3, plain), argument(r, nodes, 3, plain), None)
         case 3:
-            return R.Pair(argument(r, nodes, depth + 1), argument(r, nodes, depth + 1))
+            return R.Pair(argument(r, nodes, depth + 1, plain), argument(r, nodes, depth + 1, plain))
     return items
 
 
