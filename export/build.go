@@ -15,7 +15,8 @@ type builder struct {
 	record     string
 	specs      []inputSpecJSON // of the outermost graph
 	namespaces map[string]bool
-	exprs      map[string]*ir.Expr // by their text
+	exprs      map[string]*ir.Expr        // by their text
+	stacks     map[string][]ir.ModuleCall // by their text
 	unparsed   int
 }
 
@@ -28,13 +29,8 @@ type scope struct {
 	path   string              // of the subgraph, "" for the outermost
 	values map[string]*ir.Node // by the names of the file
 	later  map[string]bool     // names that the file gives to some value, made on demand
-	attrs  []attribute         // subgraphs, in order
+	attrs  map[string]any      // subgraphs by name
 	node   string              // the node under construction, for messages
-}
-
-type attribute struct {
-	name  string
-	value *ir.GraphModule
 }
 
 // fault notes a fault at the node under construction.
@@ -51,7 +47,7 @@ func (s *scope) fault(class *ir.Class, format string, args ...any) {
 
 // graphModule builds a graph with its subgraphs.
 func (b *builder) graphModule(g *graphJSON, path string) *ir.GraphModule {
-	s := &scope{builder: b, json: g, graph: ir.NewGraph(), path: path, values: make(map[string]*ir.Node, len(g.nodes))}
+	s := &scope{builder: b, json: g, graph: ir.NewGraph(), path: path, values: make(map[string]*ir.Node, len(g.nodes)), attrs: map[string]any{}}
 	for i := range g.inputs {
 		s.input(i, &g.inputs[i])
 	}
@@ -61,11 +57,7 @@ func (b *builder) graphModule(g *graphJSON, path string) *ir.GraphModule {
 	}
 	s.node = ""
 	s.output()
-	attrs := make(map[string]any, len(s.attrs))
-	for _, a := range s.attrs {
-		attrs[a.name] = a.value
-	}
-	m, err := ir.NewGraphModule(attrs, s.graph)
+	m, err := ir.NewGraphModule(s.attrs, s.graph)
 	if err != nil {
 		s.fault(ir.ErrFormat, "%v", err)
 		return nil
@@ -244,28 +236,28 @@ func (s *scope) subgraph(a *argument) ir.Arg {
 	return s.graph.GetAttr(name)
 }
 
+// maxSameName bounds how many different subgraphs of one graph share a name.
+const maxSameName = 64
+
 // keep stores a subgraph under name. A name that came before with the same
 // graph is the same subgraph, called again; with another graph, which Python
 // overwrites, it gets a name of its own.
 func (s *scope) keep(name string, m *ir.GraphModule) string {
 	free := name
-	for i := 1; ; i++ {
-		at := -1
-		for j := range s.attrs {
-			if s.attrs[j].name == free {
-				at = j
-			}
-		}
-		if at < 0 {
-			s.attrs = append(s.attrs, attribute{free, m})
+	for i := 1; i <= maxSameName; i++ {
+		old, taken := s.attrs[free]
+		switch {
+		case !taken:
+			s.attrs[free] = m
 			return free
-		}
-		if sameModule(s.attrs[at].value, m) {
+		case sameModule(old.(*ir.GraphModule), m):
 			return free
 		}
 		free = fmt.Sprintf("%s_%d", name, i)
 		s.faults.warn("%s: two different subgraphs are called %s; the second is called %s", s.record, name, free)
 	}
+	s.fault(ir.ErrFormat, "expected at most %d different subgraphs called %s", maxSameName, clip(name))
+	return name
 }
 
 // sameModule reports whether two graph modules are the same program, subgraphs

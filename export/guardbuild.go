@@ -1,7 +1,6 @@
 package export
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -10,21 +9,26 @@ import (
 // buildGuards makes the guards of a program: from the values that its inputs
 // had at export, its ranges, and the texts of guards_code.
 func buildGuards(p *Program, nodes []*ir.Node, texts []string, record string, f *faults) *Guards {
-	g := &Guards{checks: DefaultChecks}
+	g := &Guards{checks: DefaultChecks, places: map[string]int{}, symbols: map[string]int{}}
 	paths := leafPaths(p.InSpec, p.ArgNames)
+	bounds := map[string]bound{}
+	for _, r := range p.Ranges {
+		if r.Expr != nil {
+			bounds[r.Expr.String()] = bound{r.Min, r.Max}
+		}
+	}
 	for i, spec := range p.Signature.Inputs {
 		if spec.Kind != UserInput || i >= len(nodes) {
 			continue
 		}
-		in := guardInput{constant: spec.Constant}
+		in := guardInput{name: spec.Name, constant: spec.Constant}
 		if at := len(g.inputs); at < len(paths) {
-			in.path, in.name = paths[at], pathText(paths[at])
-		} else {
-			in.path, in.name = []ir.Arg{ir.Str(spec.Name)}, spec.Name
+			in.name = pathText(paths[at])
 		}
 		if spec.Constant == nil {
-			g.expect(&in, nodes[i].Meta().Get(ir.MetaVal), p.Ranges)
+			g.expect(&in, nodes[i].Meta().Get(ir.MetaVal), bounds)
 		}
+		g.places[in.name] = len(g.inputs)
 		g.inputs = append(g.inputs, in)
 	}
 	for _, text := range texts {
@@ -39,12 +43,12 @@ func buildGuards(p *Program, nodes []*ir.Node, texts []string, record string, f 
 }
 
 // expect notes what is known of an input's value.
-func (g *Guards) expect(in *guardInput, val any, ranges []Range) {
+func (g *Guards) expect(in *guardInput, val any, bounds map[string]bound) {
 	switch v := val.(type) {
 	case ir.TensorMeta:
 		in.dtype = v.DType
 		for _, s := range v.Sizes {
-			in.dims = append(in.dims, g.dimOf(s.Expr(), s.Hint(), ranges))
+			in.dims = append(in.dims, g.dimOf(s.Expr(), s.Hint(), bounds))
 		}
 	case ir.SymScalar:
 		if v.Kind != ir.TypeSymInt || v.Expr == nil {
@@ -53,29 +57,27 @@ func (g *Guards) expect(in *guardInput, val any, ranges []Range) {
 		}
 		in.scalar = true
 		hint, _ := v.Hint.(ir.Int)
-		in.dims = []guardDim{g.dimOf(v.Expr, int64(hint), ranges)}
+		in.dims = []guardDim{g.dimOf(v.Expr, int64(hint), bounds)}
 	default:
 		in.free = true
 	}
 }
 
-func (g *Guards) dimOf(e *ir.Expr, size int64, ranges []Range) guardDim {
+func (g *Guards) dimOf(e *ir.Expr, size int64, bounds map[string]bound) guardDim {
 	d := guardDim{size: size, expr: e, symbol: -1, bound: unbound}
 	if e == nil {
 		return d
 	}
 	for _, s := range e.Symbols() {
-		if !slices.Contains(g.symbols, s) {
-			g.symbols = append(g.symbols, s)
+		if _, known := g.symbols[s]; !known {
+			g.symbols[s] = len(g.symbols)
 		}
 	}
 	if s, ok := e.Symbol(); ok {
-		d.symbol = slices.Index(g.symbols, s)
+		d.symbol = g.symbols[s]
 	}
-	for _, r := range ranges {
-		if r.Expr != nil && r.Expr.String() == e.String() {
-			d.bound = bound{r.Min, r.Max}
-		}
+	if b, ok := bounds[e.String()]; ok {
+		d.bound = b
 	}
 	return d
 }
@@ -111,11 +113,14 @@ func (g *Guards) condition(text string) (condition, error) {
 // find returns the input at a path. Texts that come from before an argument
 // list was flattened name its items L['args'][0] or L['flat_args'][0].
 func (g *Guards) find(path []ir.Arg) int {
-	same := func(want []ir.Arg) int {
-		return slices.IndexFunc(g.inputs, func(in guardInput) bool { return slices.EqualFunc(in.path, want, ir.EqualArgs) })
+	if len(path) == 0 {
+		return -1
 	}
-	if at := same(path); at >= 0 || len(path) < 2 {
+	if at, ok := g.places[pathText(path)]; ok {
 		return at
+	}
+	if len(path) < 2 {
+		return -1
 	}
 	base, isName := path[0].(ir.Str)
 	i, isIndex := path[1].(ir.Int)
@@ -125,6 +130,9 @@ func (g *Guards) find(path []ir.Arg) int {
 	if base == "flat_args" && len(path) == 2 && i >= 0 && int(i) < len(g.inputs) {
 		return int(i)
 	}
-	joined := ir.Str(string(base) + "_" + ir.Repr(i))
-	return same(append([]ir.Arg{joined}, path[2:]...))
+	joined := append([]ir.Arg{base + "_" + ir.Str(ir.Repr(i))}, path[2:]...)
+	if at, ok := g.places[pathText(joined)]; ok {
+		return at
+	}
+	return -1
 }

@@ -2,7 +2,6 @@ package export
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +27,8 @@ const DefaultChecks = CheckDTypes | CheckNone | CheckDerived
 // immutable and safe for concurrent use.
 type Guards struct {
 	inputs  []guardInput
-	symbols []string // by number
+	places  map[string]int // input by the text of its path
+	symbols map[string]int // number of each symbol
 	conds   []condition
 	checks  Checks
 }
@@ -39,8 +39,7 @@ func (*Guards) IsImpure() bool { return true }
 
 // A guardInput is what one flat input has to be.
 type guardInput struct {
-	name     string // as messages call it: "x", "d['p'][0]"
-	path     []ir.Arg
+	name     string // as messages call it, and its path in the arguments: "x", "d['p'][0]"
 	constant ir.Arg // not nil for a fixed value
 	scalar   bool   // a symbolic number: dims[0] is about itself
 	free     bool   // nothing is known
@@ -236,7 +235,7 @@ func (c *checking) number(at dimAt) (int64, bool) {
 
 // env gives the symbols that inputs have bound.
 func (c *checking) env(symbol string) (ir.Arg, bool) {
-	if i := slices.Index(c.symbols, symbol); i >= 0 && c.bound[i].known {
+	if i, ok := c.symbols[symbol]; ok && c.bound[i].known {
 		return ir.Int(c.bound[i].value), true
 	}
 	return nil, false
@@ -293,9 +292,7 @@ func (c *checking) solve(in *guardInput, at dimAt, e *ir.Expr, symbol string, n 
 		}
 		return
 	}
-	if i := slices.Index(c.symbols, symbol); i >= 0 {
-		c.bound[i] = binding{x, true, at}
-	}
+	c.bound[c.symbols[symbol]] = binding{x, true, at}
 }
 
 // conditions checks the texts of guards_code.

@@ -54,7 +54,9 @@ func TestGuardMessages(t *testing.T) {
 			require.ErrorIs(t, err, ir.ErrInput)
 			text := err.Error()
 			if tc.program == "derived.pt2" { // the number in a symbol's name is PyTorch's hash
-				text = strings.ReplaceAll(text, openProgram(t, tc.program).Guards.symbols[0], "s39")
+				for symbol := range openProgram(t, tc.program).Guards.symbols {
+					text = strings.ReplaceAll(text, symbol, "s39")
+				}
 			}
 			assert.Equal(t, tc.want, text)
 		})

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -75,13 +74,17 @@ func (l *linker) output(i int, spec *outputSpecJSON, out *argument) {
 
 // mutations checks that what the program changes is there.
 func (l *linker) mutations() {
-	has := func(kind InputKind, name string) bool {
-		return slices.ContainsFunc(l.sig.Inputs, func(in InputSpec) bool {
-			if in.Kind == UserInput {
-				return kind == UserInput && in.Name == name
-			}
-			return in.Kind == kind && in.Target == name
-		})
+	type input struct {
+		kind InputKind
+		name string
+	}
+	has := make(map[input]bool, len(l.sig.Inputs))
+	for _, in := range l.sig.Inputs {
+		if in.Kind == UserInput {
+			has[input{UserInput, in.Name}] = true
+		} else {
+			has[input{in.Kind, in.Target}] = true
+		}
 	}
 	for _, out := range l.sig.Outputs {
 		kind := UserInput
@@ -94,7 +97,7 @@ func (l *linker) mutations() {
 		default:
 			continue
 		}
-		if !has(kind, out.Target) {
+		if !has[input{kind, out.Target}] {
 			l.faults.add(ir.ErrFormat, "%s: output %s is a %s of %s, which is no %s", l.record, clip(out.Name), out.Kind, clip(out.Target), kind)
 		}
 	}

@@ -36,7 +36,7 @@ func (s *scope) metadata(pairs []stringPair) metadata {
 			}
 			var value any = p.value
 			if key == ir.MetaNNModuleStack {
-				if stack, ok := moduleStack(p.value); ok {
+				if stack, ok := s.moduleStack(p.value); ok {
 					value = stack
 				} else {
 					s.faults.warn("%s, %s: nn_module_stack is malformed", s.record, s.node)
@@ -48,9 +48,24 @@ func (s *scope) metadata(pairs []stringPair) metadata {
 	return m
 }
 
-// moduleStack reads "key,path,type" joined by semicolons; commas in brackets do
+// moduleStack parses a text once, since all nodes of a module share it.
+func (b *builder) moduleStack(text string) ([]ir.ModuleCall, bool) {
+	if stack, ok := b.stacks[text]; ok {
+		return stack, true
+	}
+	stack, ok := parseModuleStack(text)
+	if ok {
+		if b.stacks == nil {
+			b.stacks = map[string][]ir.ModuleCall{}
+		}
+		b.stacks[text] = stack
+	}
+	return stack, ok
+}
+
+// parseModuleStack reads "key,path,type" joined by semicolons; commas in brackets do
 // not split.
-func moduleStack(text string) ([]ir.ModuleCall, bool) {
+func parseModuleStack(text string) ([]ir.ModuleCall, bool) {
 	var stack []ir.ModuleCall
 	for _, item := range strings.Split(text, ";") {
 		var parts []string

@@ -7,6 +7,10 @@ import (
 	"github.com/torchfx-go/torchfx/ir"
 )
 
+// maxPathSteps bounds the steps of all paths together; inputs beyond go by the
+// names that the signature gives them.
+const maxPathSteps = 1 << 20
+
 // leafPaths returns where each flat input stands in the arguments of a call:
 // the argument's name, then keys, positions and fields. in is the tree of
 // (args, kwargs). Same paths as torch.utils._pytree.tree_leaves_with_path over
@@ -16,27 +20,36 @@ func leafPaths(in *ir.TreeSpec, argNames []string) [][]ir.Arg {
 		return nil
 	}
 	args, kwargs := in.Children[0], in.Children[1]
-	var paths [][]ir.Arg
+	p := paths{left: maxPathSteps}
 	for i, child := range args.Children {
 		name := fmt.Sprintf("arg_%d", i)
 		if i < len(argNames) {
 			name = argNames[i]
 		}
-		paths = appendPaths(paths, []ir.Arg{ir.Str(name)}, child)
+		p.add([]ir.Arg{ir.Str(name)}, child)
 	}
 	for i, child := range kwargs.Children {
 		name := fmt.Sprintf("kwarg_%d", i)
 		if i < len(kwargs.Keys) {
 			name = fmt.Sprint(kwargs.Keys[i])
 		}
-		paths = appendPaths(paths, []ir.Arg{ir.Str(name)}, child)
+		p.add([]ir.Arg{ir.Str(name)}, child)
 	}
-	return paths
+	return p.found
 }
 
-func appendPaths(paths [][]ir.Arg, at []ir.Arg, t *ir.TreeSpec) [][]ir.Arg {
-	if t.Type == "" {
-		return append(paths, append([]ir.Arg(nil), at...))
+type paths struct {
+	found [][]ir.Arg
+	left  int // steps that may still be stored
+}
+
+// add appends the paths of the leaves below t, which is at a path.
+func (p *paths) add(at []ir.Arg, t *ir.TreeSpec) {
+	if t.IsLeaf() {
+		if p.left -= len(at); p.left >= 0 {
+			p.found = append(p.found, append([]ir.Arg(nil), at...))
+		}
+		return
 	}
 	for i, child := range t.Children {
 		var step ir.Arg = ir.Int(i)
@@ -45,9 +58,8 @@ func appendPaths(paths [][]ir.Arg, at []ir.Arg, t *ir.TreeSpec) [][]ir.Arg {
 		} else if i < len(t.Fields) {
 			step = ir.Str(t.Fields[i])
 		}
-		paths = appendPaths(paths, append(at[:len(at):len(at)], step), child)
+		p.add(append(at[:len(at):len(at)], step), child)
 	}
-	return paths
 }
 
 func keyArg(key any) ir.Arg {

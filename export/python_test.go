@@ -138,8 +138,8 @@ func (g *Guards) implies(text string) bool {
 		}
 	}
 	if name, value, ok := strings.Cut(text, " == '"); ok {
-		at := slices.IndexFunc(g.inputs, func(in guardInput) bool { return "L['"+in.name+"']" == name })
-		return at >= 0 && g.inputs[at].constant == ir.Arg(ir.Str(strings.TrimSuffix(value, "'")))
+		at, ok := g.places[strings.TrimSuffix(strings.TrimPrefix(name, "L['"), "']")]
+		return ok && g.inputs[at].constant == ir.Arg(ir.Str(strings.TrimSuffix(value, "'")))
 	}
 	e, err := ir.ParseGuard(text)
 	if err != nil {
