@@ -2,7 +2,6 @@ package parity
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 
@@ -33,12 +32,8 @@ func (c *Case) firstNode(ctx context.Context, set inputSet) (first string, err e
 		return "", err
 	}
 	defer nodes.close()
-	var keys []string
-	if err := json.Unmarshal([]byte(nodes.file.Metadata()["nodes"]), &keys); err != nil {
-		return "", ir.Errorf(ir.ErrFormat, "%s: expected the list of its nodes: %w", set.Files.Nodes, err)
-	}
 	w := &nodeWatch{meta: c.meta, nodes: nodes, recorded: map[string]bool{}}
-	for _, key := range keys {
+	for _, key := range nodes.file.Names() {
 		w.recorded[key] = true
 	}
 

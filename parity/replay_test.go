@@ -97,8 +97,8 @@ func (c *digitsCase) write(t *testing.T) string {
 	program, err := os.ReadFile(filepath.Join("..", "examples", "digits", "testdata", "digits.pt2"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.pt2"), program, 0o644))
-	writeTensors(t, filepath.Join(dir, "inputs.0.safetensors"), c.inputs, nil)
-	writeTensors(t, filepath.Join(dir, "expected.0.safetensors"), c.expected, nil)
+	writeTensors(t, filepath.Join(dir, "inputs.0.safetensors"), c.inputs)
+	writeTensors(t, filepath.Join(dir, "expected.0.safetensors"), c.expected)
 	return dir
 }
 
@@ -114,11 +114,11 @@ func (c *digitsCase) replay(t *testing.T, dir string) Result {
 	return report.Results[0]
 }
 
-func writeTensors(t *testing.T, name string, tensors map[string]*export.Tensor, metadata map[string]string) {
+func writeTensors(t *testing.T, name string, tensors map[string]*export.Tensor) {
 	t.Helper()
 	f, err := os.Create(name)
 	require.NoError(t, err)
-	require.NoError(t, export.WriteSafetensors(f, tensors, metadata))
+	require.NoError(t, export.WriteSafetensors(f, tensors, nil))
 	require.NoError(t, f.Close())
 }
 
@@ -202,7 +202,7 @@ func TestReplayNamesTheFirstNodeThatDiffers(t *testing.T) {
 	dir := c.write(t)
 	zeros := tensorOf(make([]byte, rows*16*64*4), rows, 16, 8, 8)
 	nodes := map[string]*export.Tensor{"batch_norm": zeros, "relu": zeros, "image": c.inputs["i0"]}
-	writeTensors(t, filepath.Join(dir, "nodes.0.safetensors"), nodes, map[string]string{"nodes": `["image", "batch_norm", "relu"]`})
+	writeTensors(t, filepath.Join(dir, "nodes.0.safetensors"), nodes)
 	c.meta["sets"].([]any)[0].(map[string]any)["files"].(map[string]string)["nodes"] = "nodes.0.safetensors"
 	r := c.replay(t, dir)
 	require.Len(t, r.Diffs, 1, "%+v", r)

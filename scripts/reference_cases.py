@@ -10,8 +10,7 @@ that of the fixtures (their README.md), with these differences in meta.json:
     "compare": "bits"      every element has the recorded bits, signs of zero and NaN payloads included
     sets[k].seed           the default generator was seeded with this, because the program draws from it
     sets[k].files.nodes    values of the nodes of ep.module().graph, for programs with small ones: key
-                           <node> for a tensor, <node>.<i> for item i of several results; the metadata
-                           entry "nodes" lists the keys in the order of execution
+                           <node> for a tensor, <node>.<i> for item i of several results
 
 The folder is not kept in the repository: another processor rounds differently.
 """
@@ -124,7 +123,7 @@ def record(path, k, leaves, folder):
         nodes = node_values(path, spare)
         if nodes:
             entry["files"]["nodes"] = f"nodes.{k}.safetensors"
-            save_file(nodes, os.path.join(folder, entry["files"]["nodes"]), metadata={"nodes": json.dumps(list(nodes))})
+            save_file(nodes, os.path.join(folder, entry["files"]["nodes"]))
     return entry
 
 
