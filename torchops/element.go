@@ -128,6 +128,8 @@ func decodeElements(dt DType, data []byte) (re, im []float64, text []string) {
 		reals(func(i int) float64 { return float8(dt, data[i]) })
 	case ir.Complex32:
 		pairs(half)
+	case ir.BComplex32:
+		pairs(func(i int) float64 { return float64(BF16(u16(i)).Float32()) })
 	case ir.Complex64:
 		pairs(single)
 	case ir.Complex128:
@@ -155,6 +157,13 @@ func decodeElements(dt DType, data []byte) (re, im []float64, text []string) {
 		texts(func(i int) any { return int64(u64(i)) })
 	case ir.UInt64:
 		texts(func(i int) any { return u64(i) })
+	default:
+		// dtypes of so many bits, which Python cannot print: what they lie in
+		if dt.Size() == 2 {
+			texts(func(i int) any { return u16(i) })
+		} else {
+			texts(func(i int) any { return data[i] })
+		}
 	}
 	return re, im, text
 }

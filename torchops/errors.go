@@ -86,8 +86,11 @@ func Describe(v any) string {
 	case Value:
 		return "a traced value"
 	}
-	if list, err := normalize(v); err == nil {
-		if x, kind := items(list); kind != "" {
+	if plain, err := normalize(v); err == nil {
+		if v = plain; v == nil {
+			return "None"
+		}
+		if x, kind := items(v); kind != "" {
 			parts := make([]string, 0, describedItems+1)
 			for i, item := range x {
 				if i == describedItems {

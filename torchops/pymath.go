@@ -14,9 +14,9 @@ import (
 // realMath are the functions from one float to a float: a NaN from a number is
 // a domain error, an infinity from a finite one a range error.
 var realMath = map[string]func(float64) float64{
-	"sqrt": math.Sqrt, "exp": math.Exp, "expm1": math.Expm1, "exp2": math.Exp2, "log2": math.Log2, "log10": math.Log10, "log1p": math.Log1p,
-	"sin": math.Sin, "cos": math.Cos, "tan": math.Tan, "asin": math.Asin, "acos": math.Acos, "atan": math.Atan,
-	"sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh, "asinh": math.Asinh, "acosh": math.Acosh, "atanh": math.Atanh,
+	"sqrt": math.Sqrt, "exp": exp, "expm1": math.Expm1, "exp2": math.Exp2, "log2": log2, "log10": log10, "log1p": math.Log1p,
+	"sin": sin, "cos": cos, "tan": tan, "asin": math.Asin, "acos": math.Acos, "atan": math.Atan,
+	"sinh": sinh, "cosh": cosh, "tanh": math.Tanh, "asinh": math.Asinh, "acosh": math.Acosh, "atanh": math.Atanh,
 	"erf": math.Erf, "erfc": math.Erfc, "fabs": math.Abs, "cbrt": math.Cbrt,
 	"degrees": func(x float64) float64 { return x * (180 / math.Pi) },
 	"radians": func(x float64) float64 { return x * (math.Pi / 180) },
@@ -126,11 +126,11 @@ func logPositive(x float64) float64 {
 	if x == 0 {
 		return math.NaN()
 	}
-	return math.Log(x)
+	return log(x)
 }
 
 func mathPow(x, y float64) (any, error) {
-	p := math.Pow(x, y)
+	p := pow(x, y)
 	switch finite := !math.IsInf(x, 0) && !math.IsInf(y, 0) && !math.IsNaN(x) && !math.IsNaN(y); {
 	case finite && (math.IsNaN(p) || x == 0 && y < 0):
 		return nil, errDomain

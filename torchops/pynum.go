@@ -325,7 +325,7 @@ func powFloats(a, b float64) (any, error) {
 	if a < 0 && b != math.Floor(b) {
 		return powComplex(complex(a, 0), complex(b, 0))
 	}
-	p := math.Pow(a, b)
+	p := pow(a, b)
 	if math.IsInf(p, 0) {
 		return nil, errOverflow
 	}
@@ -380,13 +380,13 @@ func powComplex(a, b complex128) (any, error) {
 		}
 		return complex(0, 0), nil
 	}
-	length, angle := math.Pow(cmplx.Abs(a), real(b)), cmplx.Phase(a)
+	length, angle := pow(cmplx.Abs(a), real(b)), cmplx.Phase(a)
 	phase := angle * real(b)
 	if imag(b) != 0 {
-		length *= math.Exp(-angle * imag(b))
-		phase += imag(b) * math.Log(cmplx.Abs(a))
+		length *= exp(-angle * imag(b))
+		phase += imag(b) * log(cmplx.Abs(a))
 	}
-	power := complex(length*math.Cos(phase), length*math.Sin(phase))
+	power := complex(length*cos(phase), length*sin(phase))
 	if cmplx.IsInf(power) && !cmplx.IsInf(a) && !cmplx.IsInf(b) {
 		return nil, errOverflow
 	}

@@ -45,9 +45,9 @@ func init() {
 	})
 	define("torch.sym_fresh_size", "expr", func(_ *libtorch.Mode, a []any) (any, error) { return a[0], nil })
 	for name, f := range map[string]func(float64) float64{
-		"sym_sqrt": math.Sqrt, "_sym_sqrt": math.Sqrt, "_sym_cos": math.Cos, "_sym_cosh": math.Cosh, "_sym_sin": math.Sin,
-		"_sym_sinh": math.Sinh, "_sym_tan": math.Tan, "_sym_tanh": math.Tanh, "_sym_acos": math.Acos, "_sym_asin": math.Asin,
-		"_sym_atan": math.Atan, "_sym_log2": math.Log2,
+		"sym_sqrt": math.Sqrt, "_sym_sqrt": math.Sqrt, "_sym_cos": cos, "_sym_cosh": cosh, "_sym_sin": sin,
+		"_sym_sinh": sinh, "_sym_tan": tan, "_sym_tanh": math.Tanh, "_sym_acos": math.Acos, "_sym_asin": math.Asin,
+		"_sym_atan": math.Atan, "_sym_log2": log2,
 	} {
 		define("torch."+name, "a", func(m *libtorch.Mode, a []any) (any, error) { return callMath(m, f, a[0]) })
 	}

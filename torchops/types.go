@@ -23,6 +23,7 @@ const (
 	Float32        = ir.Float32
 	Float64        = ir.Float64
 	Complex32      = ir.Complex32
+	BComplex32     = ir.BComplex32
 	Complex64      = ir.Complex64
 	Complex128     = ir.Complex128
 	Bool8          = ir.Bool8

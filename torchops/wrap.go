@@ -122,5 +122,9 @@ func callGo(name string, f reflect.Value, args []any) (result any, err error) {
 		}
 		in[i] = v
 	}
-	return Try(func() any { return f.Call(in)[0].Interface() })
+	result, err = Try(func() any { return f.Call(in)[0].Interface() })
+	if err != nil {
+		return nil, err
+	}
+	return normalize(result)
 }

@@ -52,7 +52,7 @@ def repeat_rows(raw, rows, n):
 floats = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 float8 = [torch.float8_e5m2, torch.float8_e4m3fn, torch.float8_e5m2fnuz, torch.float8_e4m3fnuz]
 ints = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64]
-complexes = [torch.complex64, torch.complex128, torch.complex32]
+complexes = [torch.complex64, torch.complex128, torch.complex32, torch.bcomplex32]
 everything = floats + float8 + [torch.float8_e8m0fnu, torch.float4_e2m1fn_x2] + ints + complexes + [torch.bool]
 
 inf, nan = float("inf"), float("nan")
