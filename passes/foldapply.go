@@ -22,11 +22,11 @@ func (p *batchNormFolder) fold(m *batchNormMatch) error {
 	p.module.SetAttr(biasPath, bias)
 
 	reads := append(p.parameterReads(m.layer), p.parameterReads(m.norm)...)
-	weightNode, err := p.read(m.weightNode, weightPath)
+	weightNode, err := p.read(m.weightNode, weightPath, weight)
 	if err != nil {
 		return err
 	}
-	biasNode, err := p.read(weightNode, biasPath)
+	biasNode, err := p.read(weightNode, biasPath, bias)
 	if err != nil {
 		return err
 	}
@@ -182,16 +182,25 @@ func (p *batchNormFolder) freePath(path string) string {
 	}
 }
 
-// read puts a read of the attribute at path behind the node after.
-func (p *batchNormFolder) read(after *ir.Node, path string) (*ir.Node, error) {
+// read puts a read of the attribute at path, which is t, behind the node after.
+func (p *batchNormFolder) read(after *ir.Node, path string, t *torch.Tensor) (*ir.Node, error) {
 	restore, err := p.graph.InsertAfter(after)
 	if err != nil {
 		return nil, err
 	}
 	defer restore()
 	n := p.graph.GetAttr(path)
+	n.Meta().Set(ir.MetaVal, ir.TensorMeta{DType: t.DType(), Sizes: knownSizes(t.Shape()), Strides: knownSizes(t.Strides()), Device: t.Device()})
 	p.report.Made = append(p.report.Made, n.Name())
 	return n, nil
+}
+
+func knownSizes(n []int) []ir.Size {
+	known := make([]ir.Size, len(n))
+	for i, v := range n {
+		known[i] = ir.SizeOf(int64(v))
+	}
+	return known
 }
 
 // erase takes a node out, and with the last read of an attribute the attribute.

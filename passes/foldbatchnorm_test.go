@@ -235,6 +235,8 @@ func TestFoldBatchNormReports(t *testing.T) {
 6 nodes removed, 2 made, 5 attributes dropped
 `, report.String())
 	assert.Equal(t, "File \"net.py\", line 7", conv.Meta().Get(ir.MetaStackTrace))
+	bias := gm.Graph().Lookup("net_conv_bias_folded_1")
+	assert.Equal(t, ir.TensorMeta{DType: ir.Float32, Sizes: []ir.Size{ir.SizeOf(4)}, Strides: []ir.Size{ir.SizeOf(1)}}, bias.Meta().Get(ir.MetaVal))
 	_, there := gm.Attr("bn.weight")
 	assert.False(t, there)
 }
