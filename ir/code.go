@@ -99,7 +99,8 @@ func ShowMeta(keys ...string) CodeOption { return func(c *codeConfig) { c.meta =
 // PythonCode returns g as Python source, the same text byte for byte as torch.fx
 // 2.15 makes; root is the name of the module that attribute paths start from,
 // "self" as a rule. It fails where an operator has too few arguments to be
-// written. Where torch.fx writes text that is no Python, this differs: a piece of
+// written, or where a parameter or keyword is no identifier: a file's names must
+// not become statements of a program. Where torch.fx writes text that is no Python, this differs: a piece of
 // a path that is a keyword is read by getattr, a function as a value and an enum
 // inside a dict are written by their names, and a default stays out of the line
 // that unpacks a pytree.
@@ -124,6 +125,7 @@ type emitter struct {
 	fresh   map[string]bool    // globals already listed
 	name    func(*Node) string // local, kept as a value for repr
 
+	at      *Node // being written
 	globals []Global
 	params  []CodeParam
 	body    []string
@@ -203,7 +205,7 @@ func unquoted(t string) (string, bool) {
 
 func (e *emitter) fail(n *Node, what string) {
 	if e.err == nil {
-		e.err = Errorf(ErrIndex, "python code of %s (%s): %s", n.name, n.target, what)
+		e.err = Errorf(ErrValue, "python code of %s (%s): %s", n.name, n.target, what)
 	}
 }
 
@@ -212,6 +214,11 @@ func (e *emitter) add(text string) { e.body = append(e.body, text) }
 func (e *emitter) generate() (*PythonCode, error) {
 	for _, s := range standardGlobals {
 		e.globalAs(s.name, Global{Object: s.object})
+	}
+	if c, ok := e.graph.codegen.(PyTreeCodeGen); ok {
+		if err := c.check(); err != nil {
+			return nil, err
+		}
 	}
 	last := lastUses(e.graph)
 	if e.cfg.record {

@@ -29,8 +29,9 @@ var inplaceForms = map[string]string{
 // node writes n without the end of its line and returns those of dead that
 // are still to be released after it.
 func (e *emitter) node(n *Node, dead []*Node) []*Node {
+	e.at = n
 	ann := ""
-	if n.typ != "" && n.typ != "None" {
+	if n.typ != "" {
 		ann = " : " + annotation(n.typ, e.typeGlobal)
 	}
 	if e.cfg.verbose {
@@ -57,7 +58,7 @@ func (e *emitter) node(n *Node, dead []*Node) []*Node {
 	case GetAttr:
 		e.add(e.local(n) + ann + " = " + e.path(e.root, n.target.String()))
 	case Output:
-		if n.typ != "" && n.typ != "None" {
+		if n.typ != "" {
 			e.returns = " -> " + annotation(n.typ, e.typeGlobal)
 		}
 		var descs []string
@@ -80,7 +81,11 @@ func (e *emitter) placeholder(n *Node, ann string) {
 		}
 	}
 	e.params = append(e.params, p)
-	if bare := strings.ReplaceAll(p.Name, "*", ""); bare != e.local(n) {
+	bare := strings.ReplaceAll(p.Name, "*", "")
+	if !isIdentifier(bare) {
+		e.fail(n, fmt.Sprintf("parameter %q: expected an identifier", bare))
+	}
+	if bare != e.local(n) {
 		e.add(e.local(n) + " = " + bare + "\n")
 	}
 }
@@ -193,7 +198,7 @@ func (e *emitter) boxedCall(n *Node, boxes []box) string {
 		texts[box.arg] = box.name
 	}
 	for _, k := range n.kwargs {
-		texts = append(texts, k.Name+" = "+e.literal(k.Value))
+		texts = append(texts, e.keyword(k))
 	}
 	return strings.Join(texts, ", ")
 }
@@ -233,10 +238,16 @@ func (e *emitter) arguments(args []Arg, kwargs []Keyword) string {
 		if i > 0 || len(args) > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(k.Name + " = ")
-		b.WriteString(e.literal(k.Value))
+		b.WriteString(e.keyword(k))
 	}
 	return b.String()
+}
+
+func (e *emitter) keyword(k Keyword) string {
+	if !isIdentifier(k.Name) {
+		e.fail(e.at, fmt.Sprintf("keyword %q: expected an identifier", k.Name))
+	}
+	return k.Name + " = " + e.literal(k.Value)
 }
 
 // literal writes a value as source. Dicts are written by repr with all that is
@@ -317,7 +328,7 @@ func (e *emitter) path(base, target string) string {
 
 // pathText escapes what would end or break the double-quoted text of a path.
 func pathText(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`).Replace(s)
 }
 
 // isIdentifier is Python's str.isidentifier.

@@ -32,7 +32,7 @@ func (e *emitter) valueAnnotation(n *Node) (string, bool) {
 	switch m := n.metaValue().(type) {
 	case TensorMeta:
 		if !n.metaIsTensor() {
-			return `: "` + m.DType.Short() + sizesText(m.Sizes) + `"`, true
+			return `: "` + m.DType.Short() + pathText(sizesText(m.Sizes)) + `"`, true
 		}
 		strides, device := "", ""
 		if e.cfg.stride && !sparseCompressed(m.Layout) {
@@ -41,10 +41,10 @@ func (e *emitter) valueAnnotation(n *Node) (string, bool) {
 		if e.cfg.device {
 			device = m.Device.String()
 		}
-		return `: "` + e.color(colorRed, m.DType.Short()) + e.blue(sizesText(m.Sizes)) +
-			e.color(colorDimBlue, strides) + e.color(colorDimGreen, device) + `"`, true
+		return `: "` + e.color(colorRed, m.DType.Short()) + e.blue(pathText(sizesText(m.Sizes))) +
+			e.color(colorDimBlue, pathText(strides)) + e.color(colorDimGreen, device) + `"`, true
 	case SymScalar:
-		return `: "Sym(` + symText(m) + `)"`, true
+		return `: "Sym(` + pathText(symText(m)) + `)"`, true
 	}
 	return "", false
 }
@@ -91,7 +91,9 @@ func (e *emitter) sourceComment(n *Node) {
 	case id != nil:
 		recompute = fmt.Sprintf(" ac_graph_id: %v", id)
 	}
-	text := "\n" + e.dim(extra+"#"+customText(n.meta.Get(MetaCustom))+recompute+" "+trace) + "\n"
+	// a comment of one line, whatever a file says
+	comment := strings.NewReplacer("\n", " ", "\r", " ").Replace(extra + "#" + customText(n.meta.Get(MetaCustom)) + recompute + " " + trace)
+	text := "\n" + e.dim(comment) + "\n"
 	if text != e.summary {
 		e.summary = text
 		e.add(text)

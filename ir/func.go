@@ -142,7 +142,7 @@ func fromTorch(qualified string) bool {
 	}
 	parts := strings.Split(rest, ".")
 	for i, p := range parts {
-		if (p == "_dynamo" || p == "_inductor") && i < len(parts)-2 {
+		if (p == "_dynamo" || p == "_inductor") && i < len(parts)-2 || !isIdentifier(p) {
 			return false
 		}
 	}

@@ -70,6 +70,23 @@ func (c PyTreeCodeGen) FuncDef(params []CodeParam, returns string, expanded bool
 	return b.String()
 }
 
+// check refuses names that would be more than names in the code.
+func (c PyTreeCodeGen) check() error {
+	names := c.Args
+	if c.isCall() {
+		for _, key := range c.In.Children[1].Keys {
+			name, _ := key.(string)
+			names = append(slices.Clip(names), name)
+		}
+	}
+	for _, name := range names {
+		if !isIdentifier(name) {
+			return Errorf(ErrValue, "python code: argument %q: expected an identifier", name)
+		}
+	}
+	return nil
+}
+
 func (c PyTreeCodeGen) isCall() bool { return c.In != nil && c.In.isCall() }
 
 // flattened is the expression of the arguments that the spec describes.

@@ -145,6 +145,54 @@ func TestCodeThatTorchWouldBreak(t *testing.T) {
 	assert.Contains(t, code.Source, "return None")
 }
 
+// Names out of a file must not become statements of a Python program.
+func TestCodeInjection(t *testing.T) {
+	evil := "x):\n    import os  #"
+	g := NewGraph()
+	g.Placeholder(evil)
+	_, err := g.PythonCode("self")
+	require.ErrorIs(t, err, ErrValue)
+
+	for _, build := range []func(g *Graph, x *Node) *Node{
+		func(g *Graph, x *Node) *Node { return g.CallFunction(FuncOf("torch.f"+evil), []Arg{x}) },
+		func(g *Graph, x *Node) *Node {
+			return g.CallFunction(FuncOf("torch.f"), []Arg{x}, WithType("torch."+evil))
+		},
+		func(g *Graph, x *Node) *Node { return g.CallModule("a."+evil, []Arg{x, Str(evil)}) },
+		func(g *Graph, x *Node) *Node { return g.CallMethod(evil, []Arg{x}) },
+		func(g *Graph, x *Node) *Node { return g.GetAttr("a\r" + evil + `"\`) },
+		func(g *Graph, x *Node) *Node {
+			n, err := g.CreateNode(GetAttr, Path("w"), nil, ExactName(evil))
+			require.NoError(t, err)
+			n.Meta().Set(MetaCustom, "a\r"+evil)
+			n.Meta().Set(MetaStackTrace, "File \"f\", line 1, in f\n  a\rimport os")
+			return n
+		},
+	} {
+		g := NewGraph()
+		n := build(g, g.Placeholder("x"))
+		code, err := g.PythonCode("self", Verbose())
+		require.NoError(t, err)
+		for line := range strings.SplitSeq(strings.ReplaceAll(code.Source, "\r", "\n"), "\n") {
+			assert.False(t, strings.HasPrefix(strings.TrimSpace(line), "import"), "%s\n%s", n.Name(), code.Source)
+		}
+	}
+	for _, c := range []PyTreeCodeGen{
+		{Args: []string{evil}},
+		{Args: []string{"x"}, In: TupleSpec(TupleSpec(), DictSpec([]string{"':0}) #\n"}, Leaf()))},
+	} {
+		g := NewGraph()
+		g.Placeholder("x")
+		g.SetCodeGen(c)
+		_, err := g.PythonCode("self")
+		require.ErrorIs(t, err, ErrValue)
+	}
+	g = NewGraph()
+	g.CallFunction(FuncOf("torch.f"), nil, Kwargs(Kw(evil, Int(1))))
+	_, err = g.PythonCode("self")
+	require.ErrorContains(t, err, "expected an identifier")
+}
+
 func TestBodyFunc(t *testing.T) {
 	g, _ := chain(1)
 	var seen []string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -116,8 +117,16 @@ func formatGraph(m *ir.GraphModule, format string, opts []ir.CodeOption) (string
 	for _, f := range graphFormats {
 		if f.name == format {
 			text, err := f.print(m, opts)
-			return strings.TrimRight(text, "\n ") + "\n", err
+			return strings.Map(harmless, strings.TrimRight(text, "\n ")) + "\n", err
 		}
 	}
 	return "", fmt.Errorf("format %q: unknown", format)
+}
+
+// harmless replaces what a name out of a file could do to a terminal.
+func harmless(r rune) rune {
+	if r != '\n' && r != '\t' && unicode.IsControl(r) {
+		return '\uFFFD'
+	}
+	return r
 }
