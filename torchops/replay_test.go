@@ -379,6 +379,9 @@ func TestRecordedCalls(t *testing.T) {
 		decoder := json.NewDecoder(strings.NewReader(lines.Text()))
 		decoder.UseNumber()
 		require.NoError(t, decoder.Decode(&c))
+		if n%every != 0 {
+			continue
+		}
 		d := replay(data, &c)
 		if d == "" {
 			passed++
@@ -387,5 +390,5 @@ func TestRecordedCalls(t *testing.T) {
 		assert.Failf(t, "another result", "line %d, %s: %s", n, c.Fn, d)
 	}
 	require.NoError(t, lines.Err())
-	require.GreaterOrEqual(t, passed, 8682)
+	require.GreaterOrEqual(t, passed, 8682/every)
 }

@@ -85,6 +85,9 @@ func TestPythonsOperatorsOnTensors(t *testing.T) {
 			Error   string
 			Message string
 		}
+		if cases%every != 0 {
+			continue
+		}
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &c))
 		args := decodeTensorArg(t, c.Args).([]any)
 		name := c.Fn + fmt.Sprint(args)

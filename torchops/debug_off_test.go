@@ -1,0 +1,6 @@
+//go:build !torchfx_debug
+
+package torchops
+
+// every is which recorded cases run.
+const every = 1
