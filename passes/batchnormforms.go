@@ -27,6 +27,13 @@ func normOf(n *ir.Node) (normForm, bool) {
 	return form, ok
 }
 
+// evaluates reports whether a batch norm with these arguments reads its running
+// statistics and leaves them alone.
+func evaluates(args map[string]ir.Arg) bool {
+	training, ok := args["training"]
+	return !ok || training == ir.Bool(false)
+}
+
 // A layerKind is a family of layers that a batch norm can be folded into.
 type layerKind uint8
 

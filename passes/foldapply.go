@@ -89,6 +89,7 @@ func (m *batchNormMatch) parameters() (weight, bias *torch.Tensor, err error) {
 	weight = c.keep("aten::_to_copy", w, torch.Kw("dtype", m.weight.DType()))
 	bias = c.keep("aten::_to_copy", b, torch.Kw("dtype", m.weight.DType()))
 	if c.err != nil {
+		weight.Close()
 		return nil, nil, c.err
 	}
 	return weight, bias, nil

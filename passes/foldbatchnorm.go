@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -73,14 +74,21 @@ func (r *BatchNormReport) String() string {
 // Does what torch.fx.experimental.optimization.fuse does for modules, for graphs
 // of operators.
 func FoldBatchNorm(ctx context.Context, gm *ir.GraphModule) (*BatchNormReport, error) {
-	p := &batchNormFolder{module: gm, graph: gm.Graph(), report: &BatchNormReport{}, written: writtenTensors(gm)}
+	p := &batchNormFolder{module: gm, graph: gm.Graph(), report: &BatchNormReport{}}
+	// reading a closed tensor panics, as all methods of tensors without an error do
+	err, panicked := torch.Try(func() error { return p.run(ctx) })
+	return p.report, cmp.Or(panicked, err)
+}
+
+func (p *batchNormFolder) run(ctx context.Context) error {
+	p.written = writtenTensors(p.module)
 	for n := range p.graph.Nodes() {
 		form, ok := normOf(n)
 		if !ok {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return p.report, ir.Errorf(ir.ErrCancelled, "fold batch norm: stopped before %s: %w", n, err)
+			return ir.Errorf(ir.ErrCancelled, "fold batch norm: stopped before %s: %w", n, err)
 		}
 		m, why := p.match(n, form)
 		if why != "" {
@@ -88,10 +96,10 @@ func FoldBatchNorm(ctx context.Context, gm *ir.GraphModule) (*BatchNormReport, e
 			continue
 		}
 		if err := p.fold(m); err != nil {
-			return p.report, fmt.Errorf("fold batch norm %s into %s: %w", m.norm, m.layer, err)
+			return fmt.Errorf("fold batch norm %s into %s: %w", m.norm, m.layer, err)
 		}
 	}
-	return p.report, nil
+	return nil
 }
 
 type batchNormFolder struct {
@@ -125,14 +133,17 @@ func (p *batchNormFolder) match(n *ir.Node, form normForm) (m *batchNormMatch, w
 	if err != nil {
 		return nil, err.Error()
 	}
-	if training, ok := norm["training"]; ok && training != ir.Bool(false) {
+	if !evaluates(norm) {
 		return nil, "it trains"
 	}
-	eps, ok := norm["eps"].(ir.Float)
-	if !ok {
+	switch eps := norm["eps"].(type) {
+	case ir.Float:
+		m.eps = float64(eps)
+	case ir.Int:
+		m.eps = float64(eps)
+	default:
 		return nil, "eps is computed"
 	}
-	m.eps = float64(eps)
 	if m.layer, _ = norm["input"].(*ir.Node); m.layer == nil {
 		return nil, "its input is no node"
 	}

@@ -169,7 +169,6 @@ func TestFoldBatchNormForms(t *testing.T) {
 	tests := []struct {
 		name string
 		norm func(b *net, x ir.Arg) ir.Arg // returns the normalised tensor
-		made []string
 	}{
 		{"no_training, as the core decompositions leave it", func(b *net, x ir.Arg) ir.Arg {
 			norm := b.call("aten::_native_batch_norm_legit_no_training", x, b.param("bn.weight", n), b.param("bn.bias", n),
@@ -177,16 +176,21 @@ func TestFoldBatchNormForms(t *testing.T) {
 			out := b.graph.CallFunction(getItem, []ir.Arg{norm, ir.Int(0)})
 			b.graph.CallFunction(getItem, []ir.Arg{norm, ir.Int(1)}) // nothing reads it
 			return out
-		}, nil},
+		}},
 		{"native_batch_norm", func(b *net, x ir.Arg) ir.Arg {
 			norm := b.call("aten::native_batch_norm", x, b.param("bn.weight", n), b.param("bn.bias", n),
 				b.param("bn.running_mean", n), b.param("bn.running_var", n), ir.Bool(false), ir.Float(0.1), ir.Float(1e-5))
 			return b.graph.CallFunction(getItem, []ir.Arg{norm, ir.Int(0)})
-		}, nil},
+		}},
+		{"_native_batch_norm_legit, whose schema writes the statistics", func(b *net, x ir.Arg) ir.Arg {
+			norm := b.call("aten::_native_batch_norm_legit", x, b.param("bn.weight", n), b.param("bn.bias", n),
+				b.param("bn.running_mean", n), b.param("bn.running_var", n), ir.Bool(false), ir.Float(0.1), ir.Float(1e-5))
+			return b.graph.CallFunction(getItem, []ir.Arg{norm, ir.Int(0)})
+		}},
 		{"without affine parameters", func(b *net, x ir.Arg) ir.Arg {
 			return b.call("aten::batch_norm", x, ir.None{}, ir.None{}, b.param("bn.running_mean", n), b.param("bn.running_var", n),
 				ir.Bool(false), ir.Float(0.1), ir.Float(1e-5), ir.Bool(true))
-		}, nil},
+		}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -336,6 +340,18 @@ func TestFoldBatchNormLeavesAlone(t *testing.T) {
 			require.NoError(t, x.Close())
 		})
 	}
+}
+
+func TestFoldBatchNormOfAClosedTensor(t *testing.T) {
+	b := newNet(t)
+	x := b.randn(5, 3)
+	gm := b.module(b.batchNorm(b.call("aten::linear", b.graph.Placeholder("x"), b.param("l.weight", 4, 3)), 4, false), x)
+	before := gm.Graph().String()
+	v, _ := gm.Attr("l.weight")
+	require.NoError(t, v.(*torch.Tensor).Close())
+	_, err := FoldBatchNorm(t.Context(), gm)
+	require.ErrorIs(t, err, ir.ErrClosed)
+	assert.Equal(t, before, gm.Graph().String())
 }
 
 func TestFoldBatchNormStopsWithItsContext(t *testing.T) {

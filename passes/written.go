@@ -45,12 +45,17 @@ func (w *writes) call(n *ir.Node) {
 	case schema == nil:
 		w.writeAll(n)
 	default:
+		// schemas of batch norms name the statistics as written, which is so in training
+		_, harmless := normOf(n)
+		if args, err := bind(n); err != nil || !evaluates(args) {
+			harmless = false
+		}
 		for i, p := range schema.Args {
 			if p.Alias == nil {
 				continue
 			}
 			reads := w.reads(operand(n, i, p.Name))
-			if p.Alias.Write {
+			if p.Alias.Write && !harmless {
 				w.write(reads)
 			}
 			w.roots[n] = append(w.roots[n], reads...)
