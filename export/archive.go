@@ -7,7 +7,6 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
-	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -289,6 +288,3 @@ func sniff(head []byte) string {
 	}
 	return ""
 }
-
-// stem is the name of a record without its folder and extension.
-func stem(name string) string { return strings.TrimSuffix(path.Base(name), path.Ext(name)) }

@@ -91,14 +91,20 @@ func (s *scope) results(n *nodeJSON, fn *ir.Func, meta metadata, args []ir.Arg, 
 		node.Meta().Set(ir.MetaVal, ir.None{})
 		node.Rename(snake(fn.Base()) + "_unused")
 	case len(n.outputs) == 1 && n.outputs[0].list != nil:
-		node.Meta().Set(ir.MetaVal, s.getitems(node, meta, n.outputs[0].list))
+		s.takeApart(node, meta, n.outputs[0].list)
 	default:
-		node.Meta().Set(ir.MetaVal, s.getitems(node, meta, n.outputs))
-	}
-	if _, isValue := s.json.values[node.Name()]; !isValue && s.values[node.Name()] == nil {
-		s.values[node.Name()] = node // the whole result may be named too
+		s.takeApart(node, meta, n.outputs)
 	}
 	s.finish(node, meta)
+}
+
+// takeApart makes the getitems of a call. The whole result has a name too: that
+// of its node, unless the file gives it to a value.
+func (s *scope) takeApart(node *ir.Node, meta metadata, outputs []argument) {
+	node.Meta().Set(ir.MetaVal, s.getitems(node, meta, outputs))
+	if _, isValue := s.json.values[node.Name()]; !isValue && s.values[node.Name()] == nil {
+		s.values[node.Name()] = node
+	}
 }
 
 // finish adds what the file says about a call node.

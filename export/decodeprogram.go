@@ -185,10 +185,10 @@ func (d *decoder) node(i int, v jsonValue) nodeJSON {
 // its place.
 func (n *nodeJSON) label(i int) string {
 	if n.name != "" {
-		return n.name
+		return clip(n.name)
 	}
 	if len(n.outputs) > 0 && n.outputs[0].ref != "" {
-		return n.outputs[0].ref
+		return clip(n.outputs[0].ref)
 	}
 	return "#" + strconv.Itoa(i)
 }

@@ -12,8 +12,12 @@ import (
 
 var errIsDirectory = errors.New("is a directory")
 
-// maxFaults bounds the report on one file: a hostile one could have millions.
-const maxFaults = 100
+// The bounds on the report on one file: a hostile one could have millions of
+// faults, and names of millions of letters.
+const (
+	maxFaults    = 100
+	maxFaultText = 2048
+)
 
 // faults collects all that is wrong with a file, so that it is reported at once.
 type faults struct {
@@ -28,7 +32,7 @@ type faults struct {
 func (f *faults) add(class *ir.Class, format string, args ...any) {
 	for i, a := range args {
 		if s, ok := a.(string); ok {
-			args[i] = printable(s)
+			args[i] = printable(s[:min(len(s), maxFaultText)])
 		}
 	}
 	f.err(ir.Errorf(class, format, args...))
@@ -56,7 +60,8 @@ func (f *faults) err(err error) {
 
 // warn notes something odd that stops nobody; equal texts are kept once.
 func (f *faults) warn(format string, args ...any) {
-	text := printable(fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	text = printable(text[:min(len(text), maxFaultText)])
 	if f.warned[text] || len(f.warnings) >= maxFaults {
 		return
 	}

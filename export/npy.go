@@ -192,13 +192,11 @@ func (p *npyParser) dict() (descr string, fortran bool, shape []int64, err error
 }
 
 func (p *npyParser) str() (string, error) {
-	quote := ""
-	if p.take("'") {
-		quote = "'"
-	} else if p.take(`"`) {
-		quote = `"`
-	} else {
-		return "", p.fail("a plain type in quotes")
+	quote := "'"
+	if !p.take(quote) {
+		if quote = `"`; !p.take(quote) {
+			return "", p.fail("a plain type in quotes")
+		}
 	}
 	s, _, ok := strings.Cut(p.text[p.at:], quote)
 	if !ok || strings.Contains(s, `\`) {

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -19,7 +20,7 @@ const (
 type Object struct {
 	Class  string // the class that the signature names; "" where it names none
 	Python bool   // a Python pickle, else one of TorchScript's
-	Data   []byte // a copy of the record
+	Data   []byte // a copy of the record, which objects may share: not to be changed
 }
 
 // A state is the tensors and objects of a program by qualified name.
@@ -37,13 +38,14 @@ type state struct {
 type loader struct {
 	a       *archive
 	faults  *faults
-	bare    bool // read the configs only, not the elements
-	storage map[string]*Storage
+	bare    bool                // read the configs only, not the elements
+	storage map[string]*Storage // by record
+	blobs   map[string][]byte   // contents of objects, by record
 }
 
 // load reads weights and constants of the program called model.
 func (l *loader) load(model string) *state {
-	l.storage = map[string]*Storage{}
+	l.storage, l.blobs = map[string]*Storage{}, map[string][]byte{}
 	st := &state{tensors: map[string]*Tensor{}, objects: map[string]*Object{}, weights: map[string]bool{}, claimed: map[string]bool{}, fake: map[string]bool{}}
 	for _, e := range l.config(st, "weights", weightsDir, model+"_weights_config.json", model+"_model_param_config.json") {
 		l.weight(st, e)
@@ -108,7 +110,7 @@ func (l *loader) constant(st *state, e payloadJSON) {
 	case strings.HasPrefix(e.path, objectPrefix), strings.HasPrefix(e.path, opaquePrefix):
 		o := &Object{Python: strings.HasPrefix(e.path, opaquePrefix)}
 		if data, ok := l.bytes(constantsDir, e); ok {
-			o.Data = append([]byte(nil), data...)
+			o.Data = data
 			st.names = append(st.names, e.name)
 			st.objects[e.name] = o
 		}
@@ -131,14 +133,23 @@ func (l *loader) record(dir string, e payloadJSON) (*record, bool) {
 	return r, true
 }
 
+// bytes returns a copy of the content of a payload that is no tensor, the same
+// one for all that share the record.
 func (l *loader) bytes(dir string, e payloadJSON) ([]byte, bool) {
 	r, ok := l.record(dir, e)
 	if !ok || l.bare {
 		return nil, ok
 	}
+	if blob, ok := l.blobs[r.name]; ok {
+		return blob, true
+	}
 	data, err := l.a.content(r)
-	l.faults.err(err)
-	return data, err == nil
+	if err != nil {
+		l.faults.err(err)
+		return nil, false
+	}
+	l.blobs[r.name] = slices.Clone(data)
+	return l.blobs[r.name], true
 }
 
 // tensor reads one entry with raw elements and checks that its view lies

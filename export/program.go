@@ -3,7 +3,6 @@ package export
 import (
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -188,16 +187,4 @@ func refs(args []argument) []string {
 		out[i] = args[i].ref
 	}
 	return out
-}
-
-// String returns a line about the program.
-func (p *Program) String() string {
-	var parts []string
-	if p.TorchVersion != "" {
-		parts = append(parts, "torch "+p.TorchVersion)
-	}
-	if len(p.Verifiers) > 0 {
-		parts = append(parts, strings.ToLower(strings.Join(p.Verifiers, " "))+" dialect")
-	}
-	return "program " + p.Name + " (" + strings.Join(parts, ", ") + ")"
 }

@@ -158,3 +158,36 @@ func TestExtent(t *testing.T) {
 		})
 	}
 }
+
+// TestObjectsAreCarried: what only PyTorch's classes understand is kept as the
+// bytes of the file, and several names of one record share them.
+func TestObjectsAreCarried(t *testing.T) {
+	a := takeApart(t, "linear.pt2")
+	a.program(func(o object) {
+		for _, name := range []string{"obj", "twin"} {
+			arg := object{"name": name, "class_fqn": "__torch__.torch.classes.my.Stack"}
+			o.graph()["inputs"] = append(o.graph()["inputs"].(list), object{"as_custom_obj": arg})
+			o.graph()["custom_obj_values"].(map[string]any)[name] = arg
+			o.signature()["input_specs"] = append(o.signature()["input_specs"].(list), object{"custom_obj": object{"arg": arg, "custom_obj_name": "m." + name}})
+		}
+	})
+	a.edit("data/constants/model_constants_config.json", func(o object) {
+		for _, name := range []string{"m.obj", "m.twin"} {
+			o.at("config")[name] = object{"path_name": "custom_obj_0", "is_param": false, "use_pickle": false, "tensor_meta": nil}
+		}
+	})
+	_, err := a.open()
+	require.ErrorContains(t, err, "m.obj: record missing: data/constants/custom_obj_0")
+	a.put("data/constants/custom_obj_0", []byte("pickle"))
+	p, err := a.open()
+	require.NoError(t, err)
+	o := p.Object("m.obj")
+	require.NotNil(t, o)
+	assert.Equal(t, &Object{Class: "__torch__.torch.classes.my.Stack", Data: []byte("pickle")}, o)
+	assert.Same(t, &o.Data[0], &p.Object("m.twin").Data[0])
+	assert.Equal(t, ObjectMeta{Class: "__torch__.torch.classes.my.Stack"}, p.Graph.Lookup("obj").Meta().Get(ir.MetaVal))
+	m, err := p.Module()
+	require.NoError(t, err)
+	got, _ := m.Attr("m.obj")
+	assert.Same(t, o, got)
+}

@@ -54,7 +54,7 @@ func TestArgumentsAreBoundByName(t *testing.T) {
 	build := func(inputs ...any) *Program {
 		a := takeApart(t, "linear.pt2")
 		a.program(func(o object) {
-			o.node(0)["target"], o.node(0)["inputs"] = "torch.ops.aten.clamp.default", list(inputs)
+			o.node(0)["target"], o.node(0)["inputs"] = "torch.ops.aten.clamp.default", inputs
 		})
 		p, err := a.open()
 		require.NoError(t, err)
