@@ -249,6 +249,34 @@ func TestOnDeviceRedirectsCreationOperators(t *testing.T) {
 	for _, w := range p.Warnings() {
 		assert.Contains(t, w, "became meta")
 	}
+	x, err := torch.Call("aten::_to_copy", recordedInputs(t, "factory_args")[0], torch.Kw("device", meta))
+	require.NoError(t, err)
+	defer x.(*torch.Tensor).Close()
+	out, err := p.RunFlat(t.Context(), []any{x})
+	require.NoError(t, err)
+	defer closeAll(out)
+	for i, v := range out {
+		assert.Equal(t, meta, v.(*torch.Tensor).Device(), "output %d", i)
+	}
+}
+
+func TestResetKeepsReplacedAttributes(t *testing.T) {
+	p := load(t, "linear_relu")
+	var weight string
+	for name := range p.State() {
+		weight = name
+		break
+	}
+	mine := ones(t, 3, 4)
+	p.Module().SetAttr(weight, mine)
+	require.NoError(t, p.Reset())
+	got, ok := p.Module().Attr(weight)
+	require.True(t, ok)
+	assert.Same(t, mine, got)
+	out, err := p.Run(t.Context(), ones(t, 2, 4))
+	require.NoError(t, err)
+	out.(*torch.Tensor).Close()
+	assert.NotPanics(t, func() { mine.Shape() }, "what the program did not make it does not close")
 }
 
 // Runs leave nothing: no tensor, and no memory of the process.

@@ -103,7 +103,10 @@ func (c *checking) function(f *ir.Func, report func(string, error)) {
 			report(f.Name(), unsupportedHigherOrder(f))
 		}
 	case f.Kind() == ir.Overload:
-		if _, err := libtorch.Find(f.Op()); err != nil {
+		switch _, err := libtorch.Find(f.Op()); {
+		case errors.Is(err, ir.ErrMissing):
+			report("libtorch", err) // once, not for each operator
+		case err != nil:
 			report(f.Name(), err)
 		}
 	case !torch.Implemented(f):

@@ -9,8 +9,8 @@ import (
 )
 
 // A hop is a higher-order operator, which runs graphs and is therefore executed
-// here. Each does what the dense implementation in torch/_higher_order_ops does, with the
-// same kernels in the same order, so that the bits are the same.
+// here. Each does what the dense implementation in torch/_higher_order_ops does,
+// with the same kernels in the same order, so that the bits are the same.
 type hop func(r *Run, args []any, kwargs []torch.Kwarg) (any, error)
 
 // hops holds them by function. It is filled by init, since the functions in it
