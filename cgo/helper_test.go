@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	debugpkg "runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,6 +85,12 @@ func call(tb testing.TB, m *Mode, op string, args ...any) []any {
 
 // resident returns the resident memory of the process in bytes.
 func resident(tb testing.TB) int64 { return status(tb, "VmRSS:") << 10 }
+
+// settled is resident without what Go's collector has not looked at yet.
+func settled(tb testing.TB) int64 {
+	debugpkg.FreeOSMemory()
+	return resident(tb)
+}
 
 // osThreads returns how many OS threads the process has.
 func osThreads(tb testing.TB) int64 { return status(tb, "Threads:") }
