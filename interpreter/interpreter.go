@@ -116,7 +116,7 @@ func (in *Interpreter) RunFlat(ctx context.Context, leaves []any) ([]any, error)
 // nothing when there are not as many values as placeholders.
 func (in *Interpreter) RunBoxed(ctx context.Context, args *[]any) (any, error) {
 	g := in.currentGraph()
-	n := len(in.schedule(g).inputs)
+	n := len(g.Find(ir.Placeholder, nil))
 	if len(*args) != n {
 		detail := "missing arguments"
 		if len(*args) > n {

@@ -13,7 +13,6 @@ import (
 type schedule struct {
 	steps  []step
 	cells  map[*ir.Node]int // the cell of a node is its place in steps
-	inputs []*ir.Node       // placeholders
 	frames sync.Pool        // *frame
 }
 
@@ -68,9 +67,6 @@ func newSchedule(g *ir.Graph) *schedule {
 				last[c] = i
 			}
 		})
-		if n.Op() == ir.Placeholder {
-			s.inputs = append(s.inputs, n)
-		}
 		s.steps = append(s.steps, st)
 	}
 	for c, i := range last {
