@@ -27,10 +27,7 @@ func (t *Tensor) String() string {
 func (t *Tensor) print() (string, error) {
 	info, err := t.info()
 	if err != nil {
-		return "", err
-	}
-	if !info.Defined {
-		return "None", nil
+		return t.printNested(err)
 	}
 	p := &printed{dtype: info.DType, sizes: toInts(info.Sizes), device: info.Device, layout: info.Layout}
 	switch {
@@ -189,4 +186,19 @@ func (t *Tensor) printQuantized(p *printed) (string, error) {
 		return "", err
 	}
 	return addSuffixes(prefix+q.body(len(prefix)), suffixes, len(prefix), false), nil
+}
+
+// printNested prints a nested tensor, which has no sizes to ask for: what fails
+// with cause, and yet has rows, is one.
+func (t *Tensor) printNested(cause error) (string, error) {
+	rows, err := Call("aten::unbind.int", t, 0)
+	if err != nil {
+		return "", cause
+	}
+	var parts []string
+	for _, row := range rows.([]any) {
+		parts = append(parts, "  "+strings.ReplaceAll(row.(*Tensor).String(), "\n", "\n  "))
+		_ = row.(*Tensor).Close()
+	}
+	return "nested_tensor([\n" + strings.Join(parts, ",\n") + "\n])", nil
 }

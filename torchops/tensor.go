@@ -145,10 +145,10 @@ func (t *Tensor) describe() string {
 	}
 	info, err := t.handle.Info()
 	if err != nil {
-		return "a closed tensor"
-	}
-	if !info.Defined {
-		return "an undefined tensor"
+		if t.handle.Closed() {
+			return "a closed tensor"
+		}
+		return "a tensor without sizes" // a nested one
 	}
 	text := info.DType.Short() + strings.Replace(strings.Replace(tupleText(toInts(info.Sizes)), "(", "[", 1), ")", "]", 1)
 	text = strings.Replace(text, ",]", "]", 1) + " " + info.Device.String()

@@ -198,6 +198,41 @@ func TestPrintIsPythons(t *testing.T) {
 	}
 }
 
+func TestPrintOfOtherLayouts(t *testing.T) {
+	testenv.Libtorch(t)
+	x := open(t, []float32{0, 1.5, 0, 2, 0, 0}, 2, 3)
+	call := func(op string, args ...any) *Tensor {
+		t.Helper()
+		y, err := callTensor(op, args...)
+		require.NoError(t, err, op)
+		return y
+	}
+	scales, zeros := open(t, []float64{0.1, 0.2}), open(t, []int64{0, 1})
+	tests := []struct {
+		name string
+		x    *Tensor
+		want string // as Python 3.11 with torch 2.15.0 prints it
+	}{
+		{"coordinates", call("aten::to_sparse", x), "tensor(indices=tensor([[0, 1],\n                       [1, 0]]),\n       values=tensor([1.5000, 2.0000]),\n       size=(2, 3), nnz=2, layout=torch.sparse_coo)"},
+		{"no coordinates", call("aten::to_sparse", Zeros(2, 3)), "tensor(indices=tensor([], size=(2, 0)),\n       values=tensor([], size=(0,)),\n       size=(2, 3), nnz=0, layout=torch.sparse_coo)"},
+		{"dtype", call("aten::to_sparse", x.To(Int32)), "tensor(indices=tensor([[0, 1],\n                       [1, 0]]),\n       values=tensor([1, 2]),\n       size=(2, 3), nnz=2, dtype=torch.int32, layout=torch.sparse_coo)"},
+		{"compressed rows", call("aten::to_sparse_csr", x), "tensor(crow_indices=tensor([0, 1, 2]),\n       col_indices=tensor([1, 0]),\n       values=tensor([1.5000, 2.0000]), size=(2, 3), nnz=2,\n       layout=torch.sparse_csr)"},
+		{"compressed columns", call("aten::to_sparse_csc", x), "tensor(ccol_indices=tensor([0, 1, 2, 2]),\n       row_indices=tensor([1, 0]),\n       values=tensor([2.0000, 1.5000]), size=(2, 3), nnz=2,\n       layout=torch.sparse_csc)"},
+		{"quantized", call("aten::quantize_per_tensor", open(t, []float32{1, 2.5, 3}), 0.1, 10, QUInt8), "tensor([1.0000, 2.5000, 3.0000], size=(3,), dtype=torch.quint8,\n       quantization_scheme=torch.per_tensor_affine, scale=0.1, zero_point=10)"},
+		{"quantized by channel", call("aten::quantize_per_channel", open(t, []float32{1, 2.5, 3, 4}, 2, 2), scales, zeros, 0, QInt8), "tensor([[1.0000, 2.5000],\n        [3.0000, 4.0000]], size=(2, 2), dtype=torch.qint8,\n       quantization_scheme=torch.per_channel_affine,\n       scale=tensor([0.1000, 0.2000], dtype=torch.float64),\n       zero_point=tensor([0, 1]), axis=0)"},
+		{"conjugated", call("aten::_conj", open(t, []complex64{1 + 2i})), "tensor([1.-2.j])"},
+		{"negated", call("aten::_neg_view", open(t, []float32{1})), "tensor([-1.])"},
+		{"nested", call("aten::_nested_tensor_from_tensor_list", List{open(t, []float32{1, 2}), open(t, []float32{3})}), "nested_tensor([\n  tensor([1., 2.]),\n  tensor([3.])\n])"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) { assert.Equal(t, tc.want, tc.x.String()) })
+	}
+	closed := open(t, []float32{1})
+	require.NoError(t, closed.Close())
+	assert.Equal(t, "<tensor: info: the tensor is closed>", closed.String())
+	assert.Equal(t, "None", (*Tensor)(nil).String())
+}
+
 func TestViewsShareMemory(t *testing.T) {
 	testenv.Libtorch(t)
 	x := open(t, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 3, 4)
