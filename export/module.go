@@ -49,12 +49,22 @@ func (p *Program) Module() (*ir.GraphModule, error) {
 	if err := u.callGuards(); err != nil {
 		return nil, err
 	}
-	m, err := ir.NewGraphModule(u.attrs, u.graph)
+	m, err := ir.NewGraphModule(u.attrs, u.graph, ir.AttrOrder(u.attrOrder()...))
 	if err != nil {
 		return nil, fmt.Errorf("module of program %s: %w", p.Name, err)
 	}
 	m.Meta().CopyFrom(p.module.Meta())
 	return m, nil
+}
+
+// attrOrder lists the attributes in the order in which Python's module has them:
+// as the graph reads them. The guards, which are called and not read, follow.
+func (u *unlifter) attrOrder() []string {
+	var order []string
+	for _, n := range u.graph.Find(ir.GetAttr, nil) {
+		order = append(order, n.Target().String())
+	}
+	return order
 }
 
 // An unlifter turns a lifted graph into one with state. Follows

@@ -31,6 +31,12 @@ type ModuleOption func(*GraphModule)
 // ClassName names the class that texts show. Default: GraphModule.
 func ClassName(name string) ModuleOption { return func(m *GraphModule) { m.class = name } }
 
+// AttrOrder puts the attributes at these paths first, in this order; paths that
+// name none are passed over. Default: see [NewGraphModule].
+func AttrOrder(paths ...string) ModuleOption {
+	return func(m *GraphModule) { m.paths = append(m.paths, paths...) }
+}
+
 // NewGraphModule returns a module of g with the attributes under their full
 // dotted paths. First come those that nodes name, shallow paths before deep ones
 // and otherwise in graph order, as torch.fx has them, then the rest by name. An
@@ -65,9 +71,13 @@ func NewGraphModule(attrs map[string]any, g *Graph, opts ...ModuleOption) (*Grap
 	if faults != nil {
 		return nil, errors.Join(faults...)
 	}
+	first := m.paths // what AttrOrder left
+	m.paths = nil
 	slices.SortStableFunc(named, func(a, b string) int { return strings.Count(a, ".") - strings.Count(b, ".") })
-	for _, path := range named {
-		m.SetAttr(path, attrs[path])
+	for _, path := range append(first, named...) {
+		if v, ok := attrs[path]; ok {
+			m.SetAttr(path, v)
+		}
 	}
 	var rest []string
 	for path := range attrs {
@@ -157,7 +167,7 @@ func (m *GraphModule) Attrs() iter.Seq2[string, any] {
 // value, as far as that shows.
 func isModule(v any) bool {
 	switch v.(type) {
-	case nil, TensorLike, Arg:
+	case nil, TensorLike, Arg, interface{ DType() DType }:
 		return false
 	case *GraphModule:
 		return true

@@ -63,7 +63,11 @@ func TestModuleAttributes(t *testing.T) {
 	assert.False(t, ok)
 	assert.Same(t, m, m.Graph().Owner())
 
-	_, err := NewGraphModule(map[string]any{"w": 1}, m.Graph())
+	ordered, err := NewGraphModule(map[string]any{"a": 1, "b": 2, "c": 3}, NewGraph(), AttrOrder("c", "z", "a"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"c", "a", "b"}, attrPaths(ordered))
+
+	_, err = NewGraphModule(map[string]any{"w": 1}, m.Graph())
 	require.ErrorIs(t, err, ErrRuntime)
 	require.ErrorContains(t, err, "Node lin referenced target lin but that target was not provided in ``root``!")
 	require.ErrorContains(t, err, "Node sub referenced target sub", "all of them are named")
