@@ -78,7 +78,7 @@ func (c *checking) node(path string, m *ir.GraphModule, n *ir.Node) {
 	case ir.GetAttr, ir.CallModule:
 		v, ok := m.Attr(target)
 		if !ok {
-			report(path+target, ir.Errorf(ir.ErrAttribute, "attribute %s: expected it in the module, got nothing there", target))
+			report(path+target, noAttribute(m, target))
 		} else if n.Op() == ir.CallModule && !callable(v) {
 			report(path+target, notCallable(target, v))
 		}

@@ -62,7 +62,7 @@ func (Default) Placeholder(r *Run, target string, args []any, _ []torch.Kwarg) (
 	if len(args) > 0 {
 		return args[0], nil
 	}
-	return nil, ir.Errorf(ir.ErrRuntime, "parameter %s: expected a positional argument, got none", target)
+	return nil, ir.Errorf(ir.ErrRuntime, "Expected positional argument for parameter %s, but one was not passed in!", target)
 }
 
 // GetAttr returns the attribute at a dotted path.

@@ -135,7 +135,7 @@ func TestCheckReportsEverything(t *testing.T) {
 		"nodes frobnicate, frobnicate_1: function mylib.frobnicate",
 		"its kernel is Python code",
 		"method no_such_method",
-		"attribute gone",
+		"node gone: Node referenced nonexistent target gone",
 		"call of module number",
 		"node sub.inner: function mylib.inner",
 	} {

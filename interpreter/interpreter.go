@@ -122,7 +122,7 @@ func (in *Interpreter) RunBoxed(ctx context.Context, args *[]any) (any, error) {
 		if len(*args) > n {
 			detail = "extra arguments"
 		}
-		return nil, ir.Errorf(ir.ErrRuntime, "boxed run: expected %d arguments for placeholders, got %d (%s)", n, len(*args), detail)
+		return nil, ir.Errorf(ir.ErrRuntime, "Interpreter.boxed_run expected %d arguments for placeholders but received %d (%s)", n, len(*args), detail)
 	}
 	taken := *args
 	*args = nil

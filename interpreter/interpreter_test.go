@@ -75,7 +75,7 @@ func TestPlaceholders(t *testing.T) {
 		{"all", []any{int64(1), int64(2), int64(3), int64(4)}, ir.PyTuple{int64(1), int64(2), []any{int64(3), int64(4)}}, ""},
 		{"no rest", []any{int64(1), int64(2)}, ir.PyTuple{int64(1), int64(2), []any{}}, ""},
 		{"default", []any{int64(1)}, ir.PyTuple{int64(1), int64(10), []any{}}, ""},
-		{"missing", nil, nil, "parameter x: expected a positional argument, got none"},
+		{"missing", nil, nil, "Expected positional argument for parameter x, but one was not passed in!"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -161,8 +161,8 @@ func TestRunBoxedCountsArguments(t *testing.T) {
 		args []any
 		want string
 	}{
-		{[]any{int64(1)}, "boxed run: expected 2 arguments for placeholders, got 1 (missing arguments)"},
-		{[]any{int64(1), int64(2), int64(3)}, "boxed run: expected 2 arguments for placeholders, got 3 (extra arguments)"},
+		{[]any{int64(1)}, "Interpreter.boxed_run expected 2 arguments for placeholders but received 1 (missing arguments)"},
+		{[]any{int64(1), int64(2), int64(3)}, "Interpreter.boxed_run expected 2 arguments for placeholders but received 3 (extra arguments)"},
 	} {
 		args := tc.args
 		_, err := in.RunBoxed(t.Context(), &args)
@@ -205,7 +205,7 @@ func TestMissingValueNamesBothNodes(t *testing.T) {
 	var node *interpreter.NodeError
 	require.ErrorAs(t, err, &node)
 	assert.Equal(t, "add", node.Node)
-	assert.ErrorContains(t, err, "value of stranger: expected it to be computed earlier")
+	assert.ErrorContains(t, err, "Node add referenced nonexistent value stranger! Run Graph.lint() to diagnose such issues")
 }
 
 func TestCancelledContextStopsBetweenNodes(t *testing.T) {

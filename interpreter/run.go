@@ -3,6 +3,7 @@ package interpreter
 import (
 	"context"
 	"maps"
+	"strings"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -209,10 +210,34 @@ func (r *Run) Resolve(a ir.Arg) (any, error) { return compile(a, r.schedule.cell
 func (r *Run) Attr(path string) (any, error) {
 	v, ok := r.module.Attr(path)
 	if !ok {
-		return nil, ir.Errorf(ir.ErrRuntime, "attribute %s: expected it in the module, got nothing there", path)
+		return nil, noAttribute(r.module, path)
 	}
 	r.owners.lend(v)
 	return v, nil
+}
+
+// noAttribute names the first piece of a path that is not there.
+func noAttribute(m *ir.GraphModule, path string) error {
+	missing := path
+	for i := range len(path) {
+		if path[i] == '.' && !hasBelow(m, path[:i]) {
+			missing = path[:i]
+			break
+		}
+	}
+	return ir.Errorf(ir.ErrRuntime, "Node referenced nonexistent target %s", missing)
+}
+
+func hasBelow(m *ir.GraphModule, path string) bool {
+	if _, ok := m.Attr(path); ok {
+		return true
+	}
+	for name := range m.Attrs() {
+		if strings.HasPrefix(name, path+".") {
+			return true
+		}
+	}
+	return false
 }
 
 // take returns the next argument of the run, false where the caller left it out.

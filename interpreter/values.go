@@ -19,6 +19,7 @@ type (
 		cell int
 		node *ir.Node
 	}
+	stranger struct{ node *ir.Node } // a node of another graph
 	unusable struct{ err error }
 	sequence struct {
 		items []operand
@@ -42,13 +43,16 @@ func (c cellOf) value(r *Run) (any, error) {
 	if cell := &r.cells[c.cell]; cell.set {
 		return cell.value, nil
 	}
-	return nil, noValue(c.node)
+	return nil, noValue(r.node, c.node)
 }
+
+func (s stranger) value(r *Run) (any, error) { return nil, noValue(r.node, s.node) }
 
 func (u unusable) value(*Run) (any, error) { return nil, u.err }
 
-func noValue(n *ir.Node) error {
-	return ir.Errorf(ir.ErrRuntime, "value of %s: expected it to be computed earlier and still kept; Graph.Lint tells what is out of order", n)
+// noValue says that a node reads a value that is not there (any more).
+func noValue(reader, n *ir.Node) error {
+	return ir.Errorf(ir.ErrRuntime, "Node %s referenced nonexistent value %s! Run Graph.lint() to diagnose such issues", reader, n)
 }
 
 func (s sequence) value(r *Run) (any, error) {
@@ -117,7 +121,7 @@ func compile(a ir.Arg, cells map[*ir.Node]int) operand {
 		if i, ok := cells[a]; ok {
 			return cellOf{i, a}
 		}
-		return unusable{noValue(a)} // a node of another graph
+		return stranger{a}
 	case ir.List:
 		return fold(sequence{compileAll(a.All(), cells), false})
 	case ir.Tuple:
