@@ -37,10 +37,11 @@ class Peek {
   at::Tensor t_;
 };
 
-// owned returns the bytes that go when t goes: those of a storage that nothing
-// else holds. A view counts nothing, its base has been counted.
+// owned returns the bytes that go when t, the only reference here, goes: those of a
+// storage that nothing else holds. A view counts nothing, since its base has been
+// counted, and so does an argument that comes back as the result.
 inline uint64_t owned(const at::Tensor& t) {
-  if (!t.defined() || !t.has_storage() || t.is_meta()) return 0;
+  if (!t.defined() || t.use_count() != 1 || !t.has_storage() || t.is_meta()) return 0;
   const c10::Storage& s = t.unsafeGetTensorImpl()->unsafe_storage();
   return s && s.use_count() == 1 ? s.unsafeGetStorageImpl()->nbytes() : 0;
 }
@@ -240,7 +241,8 @@ class Writer {
       return head(TFX_DEVICE), word(static_cast<int64_t>(d.type())), word(static_cast<int64_t>(d.index()));
     }
     if (v.isTensorList()) {
-      auto list = std::move(v).toTensorVector();
+      auto list = v.toTensorVector();
+      v = c10::IValue();  // or its references would count
       head(TFX_TENSORS, list.size());
       for (auto& t : list) handle(std::move(t));
       return;
