@@ -210,13 +210,27 @@ func iterate(m *libtorch.Mode, v any) ([]any, error) {
 	return append([]any{}, x...), nil
 }
 
+// closeRows closes the rows that iterating over a tensor made, but for the one
+// that is kept.
+func closeRows(over any, rows []any, kept any) {
+	if _, ok := over.(*Tensor); !ok {
+		return
+	}
+	for _, row := range rows {
+		if row != kept {
+			_ = row.(*Tensor).Close()
+		}
+	}
+}
+
 // extreme is max() or min(), which keep the first of equal values.
-func extreme(m *libtorch.Mode, name string, values []any) (any, error) {
+func extreme(m *libtorch.Mode, name string, values []any) (best any, err error) {
 	if len(values) == 1 {
-		var err error
-		if values, err = iterate(m, values[0]); err != nil {
+		over := values[0]
+		if values, err = iterate(m, over); err != nil {
 			return nil, err
 		}
+		defer func() { closeRows(over, values, best) }()
 	}
 	if len(values) == 0 {
 		return nil, ir.Errorf(ir.ErrValue, "%s() arg is an empty sequence", name)
@@ -225,7 +239,7 @@ func extreme(m *libtorch.Mode, name string, values []any) (any, error) {
 	if name == "min" {
 		better, sign, swapped = "lt", "<", "gt"
 	}
-	best := values[0]
+	best = values[0]
 	for _, v := range values[1:] {
 		holds := func(c int) bool { return c > 0 == (name == "max") && c != 0 }
 		r, err := compare(m, better, sign, swapped, holds, v, best)
@@ -250,6 +264,7 @@ func sum(m *libtorch.Mode, v, start any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer closeRows(v, x, nil)
 	add := &binaries[0]
 	total := start
 	for i, item := range x {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+
+	"github.com/torchfx-go/torchfx/ir"
 )
 
 // A Scope closes the tensors that are in it. The result of an operator joins
@@ -116,10 +118,25 @@ func findScope(v any) *Scope {
 		}
 	case []any:
 		return scopeOf(v, nil)
+	case ir.PyTuple:
+		return scopeOf(v, nil)
+	case List:
+		return scopeOfTensors(v)
+	case []*Tensor:
+		return scopeOfTensors(v)
+	case Tensors:
+		return scopeOfTensors(v.list)
 	case inScope:
 		return v.scope
 	}
 	return nil
+}
+
+func scopeOfTensors(list []*Tensor) (found *Scope) {
+	for _, t := range list {
+		found = younger(found, findScope(t))
+	}
+	return found
 }
 
 func younger(a, b *Scope) *Scope {

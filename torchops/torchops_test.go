@@ -379,6 +379,16 @@ func TestScopes(t *testing.T) {
 	require.NoError(t, y.Close())
 	assert.Equal(t, 3, s.Len(), "a closed tensor leaves its scope")
 
+	row := parts.At(0)
+	for name, list := range map[string]any{
+		"List": List{weight, row}, "Tensors": parts, "slice": []*Tensor{row, weight}, "list": []any{weight, row}, "tuple": ir.PyTuple{row},
+	} {
+		joined, err := callTensor("aten::cat", list)
+		require.NoError(t, err, name)
+		assert.Equal(t, 4, s.Len(), name)
+		require.NoError(t, joined.Close())
+	}
+
 	inner := NewScope()
 	w := Add(parts.At(0), Ones(3, In(inner)))
 	assert.Equal(t, 2, inner.Len(), "the result joins the scope that was opened last")
