@@ -76,13 +76,16 @@ func (g *Graph) CopyFrom(src *Graph, mapping map[*Node]Arg) (out Arg, output *No
 }
 
 // Clone returns a copy of g, with its code generator, that belongs to no module.
-// Unlike torch.fx's deep copy it keeps nodes that follow the output.
+// Unlike torch.fx's deep copy it keeps nodes that follow the output, and names
+// that a file brought and Python reserves.
 func (g *Graph) Clone() *Graph {
 	c := NewGraph()
 	c.codegen, c.body = g.codegen, g.body
 	copies := make(map[*Node]*Node, g.Len())
 	for n := range g.Nodes() {
-		m := c.create(n.op, n.target, nil, nodeConfig{name: n.name, typ: n.typ})
+		// free in the copy, unless somebody broke the rule that names are unique
+		exact := c.names.reserve(n.name)
+		m := c.create(n.op, n.target, nil, nodeConfig{name: n.name, exact: exact, typ: n.typ})
 		m.meta.CopyFrom(&n.meta)
 		copies[n] = m
 	}

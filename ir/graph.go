@@ -1,6 +1,9 @@
 package ir
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A Graph is a list of nodes in execution order. Use [NewGraph]. It may be read
 // by many goroutines; changing it needs exclusive access.
@@ -40,7 +43,8 @@ type nodeConfig struct {
 func Name(candidate string) NodeOption { return func(c *nodeConfig) { c.name = candidate } }
 
 // ExactName demands this very name, as readers of files do that have their own
-// names; the constructor fails when it is taken in the graph.
+// names: [Graph.CreateNode] fails when it is taken in the graph. The other
+// constructors, which cannot fail, take it as [Name] does.
 func ExactName(name string) NodeOption {
 	return func(c *nodeConfig) { c.name, c.exact = name, true }
 }
@@ -81,6 +85,9 @@ func (g *Graph) create(op Op, target Target, args []Arg, c nodeConfig) *Node {
 	if !c.exact {
 		c.name = g.names.create(g.candidate(op, target, c.name))
 	}
+	if c.def != nil && op == Placeholder {
+		args = []Arg{c.def}
+	}
 	n := &Node{graph: g, op: op, target: target, name: c.name, typ: c.typ}
 	g.names.used[c.name] = n
 	n.setOperands(slices.Clone(args), slices.Clone(c.kwargs))
@@ -100,8 +107,8 @@ func (g *Graph) candidate(op Op, target Target, name string) string {
 		return snakeCase(f.Base())
 	}
 	s := target.String()
-	if len(s) > 4 && s[:2] == "__" && s[len(s)-2:] == "__" {
-		s = s[2 : len(s)-2]
+	if strings.HasPrefix(s, "__") && strings.HasSuffix(s, "__") {
+		s = s[min(2, len(s)):max(min(2, len(s)), len(s)-2)]
 	}
 	return snakeCase(s)
 }
@@ -112,9 +119,6 @@ func (g *Graph) make(op Op, target Target, args []Arg, opts []NodeOption) *Node 
 		o(&c)
 	}
 	c.exact = false
-	if c.def != nil {
-		args = []Arg{c.def}
-	}
 	return g.create(op, target, args, c)
 }
 

@@ -45,15 +45,16 @@ func (s *namespace) createFor(candidate string, illegal func(string) bool) strin
 	return name
 }
 
-// reserve marks a name as used without changing it, for files that bring
+// reserve takes a name as it is, be it one of Python's, for files that bring
 // their own names. It reports whether the name was free.
 func (s *namespace) reserve(name string) bool {
 	if _, taken := s.used[name]; taken {
 		return false
 	}
-	s.used[name] = nil
-	if base, number, numbered := splitNumber(name); numbered {
-		s.count[base] = max(s.count[base], number)
+	if isASCIIIdentifier(name) {
+		s.createFor(name, func(string) bool { return false }) // counts as torch.fx does
+	} else {
+		s.used[name] = nil
 	}
 	return true
 }

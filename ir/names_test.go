@@ -76,23 +76,25 @@ func TestSnakeCase(t *testing.T) {
 func TestNodeNamesFromTargets(t *testing.T) {
 	g := NewGraph()
 	x := g.Placeholder("X")
-	for _, n := range []*Node{
+	_ = []*Node{
 		x, g.Placeholder("input"), g.Placeholder("*args"), g.CallMethod("__call__", []Arg{x}), g.CallMethod("__iadd__", []Arg{x}),
 		g.CallModule("Features.0", []Arg{x}), g.CallFunction(FuncOf("torch.ops.aten.add.Tensor"), nil),
 		g.CallFunction(FuncOf("program.__add__"), nil), g.CallFunction(FuncOf("getattr"), nil), g.GetAttr("a", Name("Given")),
-		g.GetAttr("__x__"),
-	} {
-		t.Log(n.Name())
+		g.GetAttr("__x__"), g.GetAttr("____"), g.GetAttr("__"),
 	}
-	assert.Equal(t, []string{"x", "input_1", "_args", "call", "iadd", "features_0", "add_tensor", "__add__", "getattr_1", "Given", "x_1"},
+	assert.Equal(t, []string{"x", "input_1", "_args", "call", "iadd", "features_0", "add_tensor", "__add__", "getattr_1", "Given", "x_1", "_unnamed", "_unnamed_1"},
 		names(g))
-	_, err := g.CreateNode(GetAttr, Path("w"), nil, ExactName("x"))
+	p, err := g.CreateNode(Placeholder, Path("p"), nil, Default(Int(3)))
+	require.NoError(t, err)
+	assert.Equal(t, "%p : [num_users=0] = placeholder[target=p](default=3)", p.Format())
+	_, err = g.CreateNode(GetAttr, Path("w"), nil, ExactName("x"))
 	require.ErrorIs(t, err, ErrValue)
 	_, err = g.CreateNode(Op(9), Path("w"), nil)
 	require.ErrorContains(t, err, "is not in _legal_ops")
 	n, err := g.CreateNode(GetAttr, Path("w"), nil, ExactName("input"))
 	require.NoError(t, err)
 	assert.Equal(t, "input", n.Name(), "a file's own name may be one of Python's")
+	assert.Equal(t, names(g), names(g.Clone()))
 }
 
 // readTable reads a recorded table of the shared fixtures.
