@@ -160,3 +160,18 @@ func TestRecordedReservedNames(t *testing.T) {
 		assert.Equal(t, row[1], inplaceForms[row[0]])
 	}
 }
+
+func TestRecordedTargetNames(t *testing.T) {
+	var table struct {
+		Callables [][3]string `json:"callables"` // qualified name, pretty name, snake-cased __name__
+	}
+	readTable(t, "t_target_names", &table)
+	require.NotEmpty(t, table.Callables)
+	for _, row := range table.Callables {
+		f := FuncOf(row[0])
+		assert.Equal(t, row[1], f.String(), row[0])
+		assert.Equal(t, row[2], snakeCase(f.Base()), row[0])
+		assert.Equal(t, row[0], f.pythonName())
+		assert.Same(t, f, FuncOf(row[1]), "both spellings are one function")
+	}
+}
