@@ -1,6 +1,7 @@
 package torchops
 
 import (
+	"math"
 	"strings"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -160,6 +161,10 @@ func (c *call) result(v any) any {
 		return listOf(v, func(z complex128) any { return z })
 	case []any:
 		return listOf(v, c.result)
+	case uint64:
+		if v <= math.MaxInt64 {
+			return int64(v)
+		}
 	}
 	return v
 }

@@ -28,7 +28,8 @@ func (c *call) encode(v any, t *ir.Type) (encoded any, ok bool, err error) {
 		if x, isTensor := v.(*Tensor); isTensor {
 			v, err = c.number(x)
 		}
-		return v, kindOf(v) != notNumber, err
+		_, large := v.(uint64)
+		return v, large || kindOf(v) != notNumber, err
 	case ir.TypeStr, ir.TypeDimname:
 		_, ok = v.(string)
 		return v, ok, nil

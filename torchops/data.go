@@ -71,14 +71,14 @@ func contiguousStrides(shape []int) []int {
 // that Python would: bool, int64, float32 or complex64.
 func Scalar(v any, dt DType) (*Tensor, error) {
 	number, err := normalize(v)
-	if err == nil && kindOf(number) == notNumber {
+	if _, large := number.(uint64); err == nil && !large && kindOf(number) == notNumber {
 		err = ir.Errorf(ir.ErrType, "expected a number, got %s", typeName(number))
 	}
 	if err != nil {
 		return nil, failed("Scalar", []any{v}, nil, err)
 	}
 	if dt == ir.InvalidDType {
-		dt = [...]DType{boolKind: ir.Bool8, intKind: ir.Int64, floatKind: ir.Float32, complexKind: ir.Complex64}[kindOf(number)]
+		dt = [...]DType{notNumber: ir.UInt64, boolKind: ir.Bool8, intKind: ir.Int64, floatKind: ir.Float32, complexKind: ir.Complex64}[kindOf(number)]
 	}
 	r, err := Call("aten::scalar_tensor", number, Kw("dtype", dt))
 	t, _ := r.(*Tensor)
@@ -127,8 +127,8 @@ func Data[T Element](t *Tensor) ([]T, error) {
 	return elements, nil
 }
 
-// Item returns the one element as bool, int64, float64 or complex128; a UInt64
-// beyond int64 is an error. Same as torch.Tensor.item.
+// Item returns the one element as bool, int64, float64 or complex128, and one of
+// a UInt64 tensor that int64 does not hold as uint64. Same as torch.Tensor.item.
 func (t *Tensor) Item() (any, error) { return item(nil, t) }
 
 // item reads the one element of a tensor under the modes of a run.

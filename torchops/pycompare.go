@@ -134,7 +134,7 @@ func typeName(v any) string {
 		return "NoneType"
 	case bool:
 		return "bool"
-	case int64:
+	case int64, uint64:
 		return "int"
 	case float64:
 		return "float"

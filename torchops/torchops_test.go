@@ -409,6 +409,104 @@ func TestScopes(t *testing.T) {
 	assert.ErrorIs(t, err, ir.ErrClosed, "a tensor that joins a closed scope is closed")
 }
 
+func TestScalarAndItem(t *testing.T) {
+	testenv.Libtorch(t)
+	tests := []struct {
+		name string
+		v    any
+		dt   DType
+		want any
+		is   DType
+	}{
+		{"bool", true, ir.InvalidDType, true, Bool8},
+		{"int", 5, ir.InvalidDType, int64(5), Int64},
+		{"float", 2.5, ir.InvalidDType, 2.5, Float32},
+		{"complex", 1 + 2i, ir.InvalidDType, 1 + 2i, Complex64},
+		{"converted", 2, Float64, 2.0, Float64},
+		{"small of uint64", uint64(7), UInt64, int64(7), UInt64},
+		{"large of uint64", uint64(math.MaxUint64), UInt64, uint64(math.MaxUint64), UInt64},
+		{"half", 0.1, Float16, 0.0999755859375, Float16},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			x, err := Scalar(tc.v, tc.dt)
+			require.NoError(t, err)
+			defer x.Close()
+			assert.Equal(t, tc.is, x.DType())
+			assert.Empty(t, x.Shape())
+			got, err := x.Item()
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, got)
+		})
+	}
+	_, err := Scalar("x", Float32)
+	assert.ErrorIs(t, err, ir.ErrType)
+	_, err = open(t, []int32{1, 2}).Item()
+	assert.ErrorIs(t, err, ir.ErrRuntime)
+}
+
+func TestRefIsTheSameTensor(t *testing.T) {
+	testenv.Libtorch(t)
+	x := open(t, []float32{1, 2})
+	y, err := x.Ref()
+	require.NoError(t, err)
+	assert.Equal(t, x.handle.ID(), y.handle.ID())
+	_, err = Call("aten::zero_", x)
+	require.NoError(t, err)
+	assert.Equal(t, "tensor([0., 0.])", y.String())
+	require.NoError(t, y.Close())
+	require.NoError(t, y.Close())
+	assert.Equal(t, []int{2}, x.Shape())
+}
+
+func TestFunctionsAndMethods(t *testing.T) {
+	testenv.Libtorch(t)
+	s := NewScope()
+	defer s.Close()
+	x := Arange(-3, 3, 1, In(s)).Reshape(2, 3)
+	f := x.To(Float32)
+	g, err := NewGenerator(7)
+	require.NoError(t, err)
+	defer g.Close()
+	tests := []struct {
+		name string
+		got  *Tensor
+		want string
+	}{
+		{"relu", Relu(x), "tensor([[0, 0, 0],\n        [0, 1, 2]])"},
+		{"sum", x.Sum(), "tensor(-3)"},
+		{"sum of rows", x.Sum(1), "tensor([-6,  3])"},
+		{"mean over two", f.Mean(0, 1), "tensor(-0.5000)"},
+		{"clamp", x.Clamp(Kw("min", -1), Kw("max", 1)), "tensor([[-1, -1, -1],\n        [ 0,  1,  1]])"},
+		{"clamp by tensors", x.Clamp(Kw("min", Zeros(3, Kw("dtype", Int64), In(s)))), "tensor([[0, 0, 0],\n        [0, 1, 2]])"},
+		{"pow", x.Pow(2), "tensor([[9, 4, 1],\n        [0, 1, 4]])"},
+		{"where", Where(x.Lt(0), 0, x), "tensor([[0, 0, 0],\n        [0, 1, 2]])"},
+		{"permute", x.Permute(1, 0).Select(0, -1), "tensor([-1,  2])"},
+		{"expand", x.Select(1, 0).Unsqueeze(1).Expand(-1, 2), "tensor([[-3, -3],\n        [ 0,  0]])"},
+		{"squeeze", x.Narrow(0, 1, 1).Squeeze(0), "tensor([0, 1, 2])"},
+		{"flatten", Flatten(x, 0, -1), "tensor([-3, -2, -1,  0,  1,  2])"},
+		{"stack", Stack(x.Unbind(0), 1).Argmax(1), "tensor([1, 1, 1])"},
+		{"split", Cat(List{x.Split(2, 1).At(-1), x.Split(2, 1).At(0)}, 1), "tensor([[-1, -3, -2],\n        [ 2,  0,  1]])"},
+		{"eye", Eye(2, Kw("dtype", Int64), In(s)), "tensor([[1, 0],\n        [0, 1]])"},
+		{"sizes", Ones(x.Size(1), In(s)), "tensor([1., 1., 1.])"},
+		{"seeded", Rand(2, Kw("generator", g), In(s)).Gt(2), "tensor([False, False])"},
+		{"rounded", Tanh(Zeros(1, In(s)).Exp().Log()), "tensor([0.])"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) { assert.Equal(t, tc.want, tc.got.String()) })
+	}
+	near, err := AllClose(f, f.Add(1e-7), 0, 1e-6)
+	require.NoError(t, err)
+	assert.True(t, near)
+	same, err := Equal(f, f.Neg())
+	require.NoError(t, err)
+	assert.False(t, same)
+	_, err = Try(func() *Tensor { return x.View("a") })
+	assert.ErrorIs(t, err, ir.ErrType)
+	_, err = Try(func() *Tensor { return x.Select(0, 5) })
+	assert.ErrorIs(t, err, ir.ErrIndex)
+}
+
 func TestTryRecoversErrorsAlone(t *testing.T) {
 	testenv.Libtorch(t)
 	x := open(t, []float32{1, 2})

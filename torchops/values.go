@@ -49,7 +49,7 @@ func normalize(v any) (any, error) {
 		return int64(v), nil
 	case uint64:
 		if v > math.MaxInt64 {
-			return nil, errTooLarge("int")
+			return v, nil // an element of a UInt64 tensor, which goes where a Scalar goes
 		}
 		return int64(v), nil
 	case uint:

@@ -109,16 +109,9 @@ func callGo(name string, f reflect.Value, args []any) (result any, err error) {
 		if ft.IsVariadic() && i >= fixed {
 			t = t.Elem()
 		}
-		v, err := Try(func() reflect.Value { return convertTo(a, t) })
-		if err == nil && v.Type() != t && !v.Type().AssignableTo(t) {
-			if number := v.Kind() != reflect.String && t.Kind() != reflect.String; !number || !v.CanConvert(t) || v.Kind() == reflect.Float64 && t.Kind() != reflect.Float32 {
-				err = ir.Errorf(ir.ErrType, "%s() argument %d: expected %s, got %s", name, i+1, t, typeName(a))
-			} else {
-				v = v.Convert(t)
-			}
-		}
+		v, err := Try(func() reflect.Value { return Convert(a, t) })
 		if err != nil {
-			return nil, err
+			return nil, ir.Errorf(ir.ErrType, "%s() argument %d: expected %s, got %s", name, i+1, t, typeName(a))
 		}
 		in[i] = v
 	}
