@@ -3,6 +3,7 @@ package ir
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -49,20 +50,27 @@ func (c *PythonCode) Imports() []string {
 		if g.IsText {
 			line = g.Name + " = " + Repr(Str(g.Object))
 		} else if line == "" {
-			module, name := "builtins", g.Object
-			if i := strings.LastIndexByte(g.Object, '.'); i >= 0 {
-				module, name = g.Object[:i], g.Object[i+1:]
-			}
-			line = "from " + module + " import " + name + " as " + g.Name
-			if !isIdentifier(name) || module == "torch.Tensor" {
-				// a number in an annotation, a method: nothing to import
-				line = g.Name + " = " + g.Object
-			}
+			line = importLine(g)
 		}
 		lines = append(lines, line)
 	}
 	slices.Sort(lines)
 	return slices.Compact(lines)
+}
+
+func importLine(g Global) string {
+	parts := strings.Split(g.Object, ".")
+	last := len(parts) - 1
+	_, notNumber := strconv.ParseFloat(g.Object, 64)
+	switch {
+	case notNumber == nil, strings.HasPrefix(g.Object, "torch.Tensor.") && isIdentifier(parts[last]):
+		return g.Name + " = " + g.Object // a number in an annotation, a method: nothing to import
+	case slices.ContainsFunc(parts, func(p string) bool { return !isIdentifier(p) }):
+		return g.Name + " = " + Repr(Str(g.Object)) // an annotation that names no object
+	case last == 0:
+		return "from builtins import " + g.Object + " as " + g.Name
+	}
+	return "from " + strings.Join(parts[:last], ".") + " import " + parts[last] + " as " + g.Name
 }
 
 // A CodeOption changes what [Graph.PythonCode] makes.
@@ -100,10 +108,12 @@ func ShowMeta(keys ...string) CodeOption { return func(c *codeConfig) { c.meta =
 // 2.15 makes; root is the name of the module that attribute paths start from,
 // "self" as a rule. It fails where an operator has too few arguments to be
 // written, or where a parameter or keyword is no identifier: a file's names must
-// not become statements of a program. Where torch.fx writes text that is no Python, this differs: a piece of
-// a path that is a keyword is read by getattr, a function as a value and an enum
-// inside a dict are written by their names, and a default stays out of the line
-// that unpacks a pytree.
+// not become statements of a program.
+//
+// Where torch.fx writes text that is no Python, this differs: a piece of a path
+// that is a keyword is read by getattr, a function as a value and an enum inside
+// a dict are written by their names, and a default stays out of the line that
+// unpacks a pytree.
 func (g *Graph) PythonCode(root string, opts ...CodeOption) (*PythonCode, error) {
 	e := &emitter{graph: g, root: root, names: newNamespace(), objects: map[any]string{}, fresh: map[string]bool{}}
 	for _, o := range opts {

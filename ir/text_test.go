@@ -176,6 +176,9 @@ func TestCodeInjection(t *testing.T) {
 		for line := range strings.SplitSeq(strings.ReplaceAll(code.Source, "\r", "\n"), "\n") {
 			assert.False(t, strings.HasPrefix(strings.TrimSpace(line), "import"), "%s\n%s", n.Name(), code.Source)
 		}
+		for _, line := range code.Imports() {
+			assert.NotContains(t, line, "\n")
+		}
 	}
 	for _, c := range []PyTreeCodeGen{
 		{Args: []string{evil}},
