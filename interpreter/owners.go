@@ -6,11 +6,12 @@ package interpreter
 // libtorch counts references to the tensor behind them.
 //
 // Resources that are lent to the run (arguments, attributes, a given
-// environment) are counted from lent upwards and so never reach zero.
+// environment, literals of the graph) are counted from lent upwards and so never
+// reach zero.
 type owners map[resource]int
 
 // lent is more than a run can release.
-const lent = 1 << 40
+const lent = 1 << 30
 
 // lend notes that the resources in v belong to somebody else.
 func (o owners) lend(v any) {

@@ -107,6 +107,11 @@ func TestValuesAreClosedAtLastUse(t *testing.T) {
 			b := g.CallFunction(bundle, []ir.Arg{a, w}, ir.Name("b"))
 			return g.CallFunction(makes, []ir.Arg{b}, ir.Name("c"))
 		}, []string{"run a", "run b", "run c"}, []string{"c"}},
+		{"literals of the graph stay open", func(g *ir.Graph, x *ir.Node) ir.Arg {
+			a := g.CallFunction(same, []ir.Arg{ir.Opaque{Value: lent}}, ir.Name("a"))
+			b := g.CallFunction(bundle, []ir.Arg{a, ir.ListOf(ir.Opaque{Value: lent})}, ir.Name("b"))
+			return g.CallFunction(makes, []ir.Arg{b}, ir.Name("c"))
+		}, []string{"run a", "run b", "run c"}, []string{"c"}},
 		{"a result in a container", func(g *ir.Graph, x *ir.Node) ir.Arg {
 			a := g.CallFunction(makes, nil, ir.Name("a"))
 			b := g.CallFunction(makes, nil, ir.Name("b"))

@@ -32,7 +32,11 @@ type Run struct {
 // begin prepares a run of g.
 func (in *Interpreter) begin(ctx context.Context, module *ir.GraphModule, g *ir.Graph, args []any) *Run {
 	s := in.schedule(g)
-	return &Run{in: in, ctx: ctx, module: module, graph: g, schedule: s, frame: s.frames.Get().(*frame),
+	f := s.frames.Get().(*frame)
+	for _, v := range s.literals {
+		f.owners.lend(v)
+	}
+	return &Run{in: in, ctx: ctx, module: module, graph: g, schedule: s, frame: f,
 		handler: in.handler, mode: in.mode, args: args}
 }
 

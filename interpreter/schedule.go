@@ -11,9 +11,10 @@ import (
 // in order with their operands ready, and after each the cells that nobody reads
 // any more. It is immutable and shared by all runs.
 type schedule struct {
-	steps  []step
-	cells  map[*ir.Node]int // the cell of a node is its place in steps
-	frames sync.Pool        // *frame
+	steps    []step
+	cells    map[*ir.Node]int // the cell of a node is its place in steps
+	literals []any            // of the graph that may hold resources
+	frames   sync.Pool        // *frame
 }
 
 // A step is one node of a schedule.
@@ -56,10 +57,10 @@ func newSchedule(g *ir.Graph) *schedule {
 		i := len(s.steps)
 		st := step{node: n, args: make([]operand, len(n.Args())), seenArgs: n.Args(), seenKwargs: n.Kwargs()}
 		for k, a := range n.Args() {
-			st.args[k] = compile(a, s.cells)
+			st.args[k] = s.operand(a)
 		}
 		for _, kw := range n.Kwargs() {
-			st.kwargs = append(st.kwargs, keyword{kw.Name, compile(kw.Value, s.cells)})
+			st.kwargs = append(st.kwargs, keyword{kw.Name, s.operand(kw.Value)})
 		}
 		last = append(last, i)
 		n.Operands(func(m *ir.Node) {
@@ -76,6 +77,16 @@ func newSchedule(g *ir.Graph) *schedule {
 		return &frame{cells: make([]cell, len(s.steps)), owners: owners{}}
 	}
 	return s
+}
+
+// operand makes an argument ready and notes the literals in it.
+func (s *schedule) operand(a ir.Arg) operand {
+	ir.Walk(a, func(leaf ir.Arg) {
+		if o, ok := leaf.(ir.Opaque); ok {
+			s.literals = append(s.literals, o.Value)
+		}
+	})
+	return compile(a, s.cells)
 }
 
 // fits reports whether g is still as it was. Operands are replaced as whole
