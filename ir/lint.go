@@ -40,7 +40,7 @@ func (g *Graph) Lint(opts ...LintOption) error {
 
 type linter struct {
 	graph  *Graph
-	text   string // of the graph, once a fault needs it
+	shown  bool // the text of the graph, in a fault
 	seen   map[*Node]bool
 	names  map[string]bool
 	below  map[*GraphModule]map[string]bool // places in attribute paths that hold something further below
@@ -51,11 +51,14 @@ func (l *linter) fault(class *Class, format string, args ...any) {
 	l.faults = append(l.faults, Errorf(class, format, args...))
 }
 
+// graphText is the graph behind a fault, as torch.fx adds it: to the first one
+// alone, since a large graph may have many.
 func (l *linter) graphText() string {
-	if l.text == "" {
-		l.text = l.graph.String()
+	if l.shown {
+		return ""
 	}
-	return l.text
+	l.shown = true
+	return "\n" + l.graph.String()
 }
 
 func (l *linter) node(n *Node) {
@@ -69,11 +72,11 @@ func (l *linter) node(n *Node) {
 		switch {
 		case m.graph != l.graph:
 			l.fault(ErrRuntime, "Argument '%s' of Node '%s' does not belong to this Graph, but was used as an argument! "+
-				"If you are copying nodes from another graph, make sure to use ``arg_transform`` on node_copy() to remap values\n%s",
+				"If you are copying nodes from another graph, make sure to use ``arg_transform`` on node_copy() to remap values%s",
 				m.name, n.name, l.graphText())
 		case !l.seen[m]:
 			l.fault(ErrRuntime, "Argument '%s' of Node '%s' was used before it has been defined! "+
-				"Please check that Nodes in the graph are topologically ordered\n%s", m.name, n.name, l.graphText())
+				"Please check that Nodes in the graph are topologically ordered%s", m.name, n.name, l.graphText())
 		}
 	}
 	l.seen[n] = true

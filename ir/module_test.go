@@ -2,6 +2,7 @@ package ir
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -205,6 +206,17 @@ func TestLintFaults(t *testing.T) {
 			_ = gm
 		})
 	}
+}
+
+func TestLintShowsTheGraphOnce(t *testing.T) {
+	g, n := chain(3)
+	for _, m := range n[1:] {
+		require.NoError(t, g.First().Prepend(m))
+	}
+	err := g.Lint()
+	require.ErrorContains(t, err, "Argument 'relu' of Node 'relu_1'")
+	require.ErrorContains(t, err, "Argument 'x' of Node 'relu'")
+	require.Equal(t, 1, strings.Count(err.Error(), "graph():"))
 }
 
 func TestEqualExplains(t *testing.T) {
