@@ -98,7 +98,7 @@ func (p *Program) Call(ctx context.Context, args []any, kwargs map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	if err := p.guards.Check(leaves); err != nil {
+	if err := p.check(leaves); err != nil {
 		return nil, err
 	}
 	return p.interp.Call(ctx, args, kwargs)
@@ -113,11 +113,20 @@ func (p *Program) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
 	}
 	defer p.mu.RUnlock()
 	if p.guards != nil {
-		if err := p.guards.Check(leaves); err != nil {
+		if err := p.check(leaves); err != nil {
 			return nil, err
 		}
 	}
 	return p.interp.RunFlat(ctx, leaves)
+}
+
+// check asks the guards; a tensor that is closed is an error, too.
+func (p *Program) check(leaves []any) error {
+	refused, err := torch.Try(func() error { return p.guards.Check(leaves) })
+	if err != nil {
+		return err
+	}
+	return refused
 }
 
 // enter begins a run, which ends with p.mu.RUnlock unless there is an error.

@@ -191,6 +191,18 @@ func TestGuardsHoldWithoutSampleInputs(t *testing.T) {
 	assert.ErrorIs(t, err, ir.ErrInput)
 }
 
+func TestClosedTensorIsAnError(t *testing.T) {
+	for _, program := range []string{"linear_relu", "no_example_inputs"} {
+		p := load(t, program)
+		x := input(t, p)
+		require.NoError(t, x.Close())
+		_, err := p.RunFlat(t.Context(), []any{x})
+		assert.ErrorIs(t, err, ir.ErrClosed, program)
+		_, err = p.Run(t.Context(), x)
+		assert.ErrorIs(t, err, ir.ErrClosed, program)
+	}
+}
+
 func TestClosedProgramRefuses(t *testing.T) {
 	p := load(t, "linear_relu")
 	x := ones(t, 2, 4)
