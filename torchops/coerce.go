@@ -34,11 +34,11 @@ func (c *call) encode(v any, t *ir.Type) (encoded any, ok bool, err error) {
 		_, ok = v.(string)
 		return v, ok, nil
 	case ir.TypeDType:
-		return codeOrSelf[ir.DType](v, ir.DTypeFromC10)
+		return codeOrSelf(c, v, ir.DTypeFromC10)
 	case ir.TypeLayout:
-		return codeOrSelf[ir.Layout](v, ir.LayoutFromC10)
+		return codeOrSelf(c, v, ir.LayoutFromC10)
 	case ir.TypeMemoryFormat:
-		return codeOrSelf[ir.MemoryFormat](v, ir.MemoryFormatFromC10)
+		return codeOrSelf(c, v, ir.MemoryFormatFromC10)
 	case ir.TypeDevice:
 		if name, isName := v.(string); isName {
 			v, err = ir.ParseDevice(name)
@@ -72,14 +72,16 @@ func (c *call) opaque(v any) any {
 }
 
 // codeOrSelf takes a dtype and the like, or its number in c10 as Python's
-// torch.ops does.
-func codeOrSelf[T any](v any, fromCode func(int) (T, error)) (any, bool, error) {
+// torch.ops does; for torch.Tensor.view an int is a size and no dtype.
+func codeOrSelf[T any](c *call, v any, fromCode func(int) (T, error)) (any, bool, error) {
 	switch v := v.(type) {
 	case T:
 		return v, true, nil
 	case int64:
-		code, err := fromCode(int(v))
-		return code, true, err
+		if c.match == matchOps {
+			code, err := fromCode(int(v))
+			return code, true, err
+		}
 	}
 	return nil, false, nil
 }

@@ -77,7 +77,7 @@ func define(name, params string, f func(m *libtorch.Mode, a []any) (any, error))
 
 // bind returns one value per parameter.
 func (impl *implementation) bind(args []any, kw []Kwarg) ([]any, error) {
-	args, err := normalizeItems(args)
+	args, err := normalizeItems(withoutScopes(args))
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ transpose   aten::transpose.int
 unbind      aten::unbind.int
 unsqueeze   aten::unsqueeze
 view      m aten::view.dtype aten::view
-where       aten::where.self aten::where.ScalarSelf aten::where.ScalarOther aten::where.Scalar
+where     f aten::where aten::where.self aten::where.ScalarSelf aten::where.ScalarOther aten::where.Scalar
 zeros     f aten::zeros
 `
 
@@ -121,12 +121,14 @@ func init() {
 			return CallMode(m, op, a, nil)
 		})
 	}
-	define("torch.Tensor.to", "self, *to", func(m *libtorch.Mode, a []any) (any, error) { return to(m, a[0], a[1].([]any)) })
+	implementations.Store(ir.FuncOf("torch.Tensor.to"), &implementation{name: "to", call: to})
 	for name, dt := range map[string]DType{
 		"float": ir.Float32, "double": ir.Float64, "half": ir.Float16, "bfloat16": ir.BFloat16, "long": ir.Int64, "int": ir.Int32,
 		"short": ir.Int16, "char": ir.Int8, "byte": ir.UInt8, "bool": ir.Bool8, "cfloat": ir.Complex64, "cdouble": ir.Complex128,
 	} {
-		define("torch.Tensor."+name, "self", func(m *libtorch.Mode, a []any) (any, error) { return to(m, a[0], []any{dt}) })
+		define("torch.Tensor."+name, "self, memory_format?", func(m *libtorch.Mode, a []any) (any, error) {
+			return to(m, []any{a[0], dt}, []Kwarg{{"memory_format", a[1]}})
+		})
 	}
 }
 
@@ -189,40 +191,66 @@ func (p *public) spread(s *ir.Schema, args []any) []any {
 	return append(spread, list)
 }
 
-// to is Tensor.to: a dtype, a device, both, or those of another tensor.
-func to(m *libtorch.Mode, self any, a []any) (any, error) {
-	t, err := tensorArg(self)
+// to is Tensor.to in its three forms: (device, dtype), (dtype) and (other), each
+// followed by non_blocking and copy.
+func to(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+	args, err := normalizeItems(withoutScopes(args))
 	if err != nil {
 		return nil, err
+	}
+	names := []string{"non_blocking", "copy"}
+	if len(args) > 1 {
+		switch args[1].(type) {
+		case ir.DType:
+			names = append([]string{"self", "dtype"}, names...)
+		case *Tensor:
+			names = append([]string{"self", "other"}, names...)
+		default:
+			names = append([]string{"self", "device", "dtype"}, names...)
+		}
+	} else {
+		names = []string{"self"}
+	}
+	if len(args) == 0 || len(args) > len(names) {
+		return nil, ir.Errorf(ir.ErrType, "to() received an invalid combination of arguments: expected at most %d, got %d", len(names)-1, len(args)-1)
+	}
+	given := map[string]any{"non_blocking": false, "copy": false, "memory_format": nil, "device": nil, "dtype": nil, "other": nil}
+	for i, v := range args {
+		given[names[i]] = v
+	}
+	for _, k := range kw {
+		if _, known := given[k.Name]; !known || k.Name == "self" {
+			return nil, ir.Errorf(ir.ErrType, "to() got an unexpected keyword argument '%s'", k.Name)
+		}
+		if given[k.Name], err = normalize(k.Value); err != nil {
+			return nil, err
+		}
+	}
+	t, err := tensorArg(given["self"])
+	if err != nil {
+		return nil, err
+	}
+	if other, ok := given["other"].(*Tensor); ok {
+		info, err := other.info()
+		if err != nil {
+			return nil, err
+		}
+		given["device"], given["dtype"] = info.Device, info.DType
+	}
+	rest := []Kwarg{{"non_blocking", given["non_blocking"]}, {"copy", given["copy"]}, {"memory_format", given["memory_format"]}}
+	device, dtype := given["device"], given["dtype"]
+	switch {
+	case device != nil && dtype != nil:
+		return CallMode(m, "aten::to.device", []any{t, device, dtype}, rest)
+	case dtype != nil:
+		return CallMode(m, "aten::to.dtype", []any{t, dtype}, rest)
 	}
 	info, err := t.info()
 	if err != nil {
 		return nil, err
 	}
-	device, dtype, onlyDType := info.Device, info.DType, true
-	for _, v := range a {
-		switch v := v.(type) {
-		case ir.DType:
-			dtype = v
-		case ir.Device:
-			device, onlyDType = v, false
-		case string:
-			if device, err = ir.ParseDevice(v); err != nil {
-				return nil, err
-			}
-			onlyDType = false
-		case *Tensor:
-			other, err := v.info()
-			if err != nil {
-				return nil, err
-			}
-			device, dtype, onlyDType = other.Device, other.DType, false
-		default:
-			return nil, ir.Errorf(ir.ErrType, "to() received an invalid combination of arguments: expected a dtype, a device or a tensor, got %s", typeName(v))
-		}
+	if device == nil {
+		device = info.Device
 	}
-	if onlyDType {
-		return CallMode(m, "aten::to.dtype", []any{t, dtype}, nil)
-	}
-	return CallMode(m, "aten::to.device", []any{t, device, dtype}, nil)
+	return CallMode(m, "aten::to.dtype_layout", []any{t}, append(rest, Kw("dtype", info.DType), Kw("layout", info.Layout), Kw("device", device)))
 }

@@ -179,6 +179,15 @@ func (r *recording) value(v any) (any, error) {
 					return nil, err
 				}
 				return ir.PyTuple(list.([]any)), nil
+			case "ellipsis":
+				return ir.Ellipsis{}, nil
+			case "slice":
+				list, err := r.value(x)
+				if err != nil {
+					return nil, err
+				}
+				parts := list.([]any)
+				return Slice(parts[0], parts[1], parts[2]), nil
 			case "dtype":
 				return ir.ParseDType(x.(string))
 			case "device":
@@ -308,6 +317,10 @@ func (r *recording) differs(got, want any, changed map[string]int) string {
 
 // replay makes one recorded call and returns what is different, "" for nothing.
 func replay(data map[string][]byte, c *recordedCall) string {
+	fn := ir.FuncOf(c.Fn)
+	if strings.Contains(c.Fn, "::") {
+		fn = ir.OverloadOf(c.Fn)
+	}
 	s := NewScope()
 	defer s.Close()
 	in := &recording{data: data, entries: c.Tensors, made: map[int]*Tensor{}, shared: map[int]*libtorch.Tensor{}, scope: s}
@@ -323,7 +336,7 @@ func replay(data map[string][]byte, c *recordedCall) string {
 		}
 		kw = append(kw, Kw(name, value))
 	}
-	got, err := CallMode(nil, c.Fn, append(args.([]any), In(s)), kw)
+	got, err := Invoke(nil, fn, append(args.([]any), In(s)), kw)
 	if err != nil {
 		return err.Error()
 	}
