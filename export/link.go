@@ -52,6 +52,8 @@ func (l *linker) input(i int, spec *inputSpecJSON, in *argument, n *ir.Node) {
 		if in.lit != nil && !ir.EqualArgs(s.Constant, in.lit) {
 			l.faults.warn("%s: input %s: signature says %s, graph says %s; the signature counts", l.record, s.Name, ir.Repr(s.Constant), ir.Repr(in.lit))
 		}
+	case spec.arg.lit != nil:
+		l.faults.add(ir.ErrFormat, "%s: input %d: signature and graph disagree: %s in the graph, a constant in the signature", l.record, i, clip(in.ref))
 	case spec.arg.ref != in.ref:
 		l.faults.add(ir.ErrFormat, "%s: input %d: signature and graph disagree: %s in the graph, %s in the signature", l.record, i, clip(in.ref), clip(spec.arg.ref))
 	}
