@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	torchfx "github.com/torchfx-go/torchfx"
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/export"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
@@ -21,8 +22,11 @@ func TestRecordedCases(t *testing.T) {
 	testenv.Libtorch(t)
 	for _, part := range []string{"pt2/2.15.0", "pt2-bad"} {
 		t.Run(part, func(t *testing.T) {
+			before, _ := libtorch.LiveTensors()
 			report, err := Run(t.Context(), []string{testenv.Fixtures(t, part)}, Options{})
 			require.NoError(t, err)
+			after, _ := libtorch.LiveTensors()
+			assert.LessOrEqual(t, after, before, "tensors are left open") // the collector may close some of earlier tests
 			var text strings.Builder
 			for _, r := range report.Results {
 				if r.Status == Failed {
