@@ -493,6 +493,9 @@ func TestRecordedCalls(t *testing.T) {
 		d.UseNumber()
 		require.NoError(t, d.Decode(&c))
 		calls++
+		if libtorch.Debug && calls%100 != 0 {
+			continue // each call collects several times
+		}
 		r := &replay{data: data, call: &c, bases: map[int]*libtorch.Tensor{}, made: map[int]*libtorch.Tensor{}}
 		err := r.run()
 		r.close()
