@@ -105,6 +105,9 @@ func read(s *span, opts []Option) (*Program, error) {
 	if err := f.join(); err != nil {
 		return nil, err
 	}
+	if p == nil { // not without a fault, but a caller must never see neither
+		return nil, ir.Errorf(ir.ErrFormat, "%s: holds no program", src.record)
+	}
 	return p, nil
 }
 
