@@ -4,7 +4,8 @@ import "fmt"
 
 // Equal reports whether two graphs are the same program: the same steps in the
 // same order, over the same operands, with the same targets, literals and type
-// annotations. Names, meta and identities do not count. The error explains the
+// annotations. Names, meta and identities do not count, and neither does how an
+// annotation is spelled: Optional[int] is int | None. The error explains the
 // first difference; nil means equal.
 func Equal(a, b *Graph) error {
 	pair := make(map[*Node]*Node, a.Len()) // node of a -> the one in its place in b
@@ -34,7 +35,7 @@ func equalNodes(i int, n, m *Node, pair map[*Node]*Node) error {
 		return difference(i, n, m, "op: expected %s, got %s", m.op, n.op)
 	case n.target != m.target && n.op != Output:
 		return difference(i, n, m, "target: expected %s, got %s", m.target, n.target)
-	case n.typ != m.typ:
+	case !sameType(n.typ, m.typ):
 		return difference(i, n, m, "type: expected %q, got %q", m.typ, n.typ)
 	case len(n.args) != len(m.args):
 		return difference(i, n, m, "expected %d arguments, got %d", len(m.args), len(n.args))
@@ -77,4 +78,10 @@ func difference(i int, n, m *Node, format string, args ...any) error {
 		where += " (" + m.name + ")"
 	}
 	return Errorf(ErrAssertion, "graphs differ at %s: %s", where, fmt.Sprintf(format, args...))
+}
+
+// sameType reports whether generated code writes two annotations alike.
+func sameType(a, b string) bool {
+	same := func(qualified string) string { return qualified }
+	return a == b || annotation(a, same) == annotation(b, same)
 }
