@@ -149,9 +149,14 @@ func (x number) sign() int {
 	return cmp.Compare(x.n, 0)
 }
 
-// neg changes the sign of a literal, whose magnitude is at most 1<<63 - 1.
+// neg changes the sign of a number, whose magnitude is at most 1<<63 - 1. Only
+// a float gets a float's sign: -0.0 beside an integer would be a sign of its own.
 func (x number) neg() number {
-	x.n, x.f = -x.n, -x.f
+	if x.isFloat() {
+		x.f = -x.f
+	} else {
+		x.n = -x.n
+	}
 	return x
 }
 
