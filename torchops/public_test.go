@@ -53,6 +53,8 @@ func TestRecordedPublicCalls(t *testing.T) {
 		passed++
 	}
 	require.NoError(t, lines.Err())
-	require.Greater(t, passed, 2200/every)
+	if every == 1 {
+		require.Greater(t, passed, 2200)
+	}
 	t.Logf("%d calls passed, %d are of functions not known here", passed, unknown)
 }
