@@ -113,7 +113,10 @@ func (c *parseConfig) global(g Global) {
 // WithFields names the fields of a namedtuple class, given by its qualified
 // name.
 func WithFields(class string, fields ...string) ParseOption {
-	return func(c *parseConfig) { c.fields[FuncOf(class).Name()] = fields }
+	return func(c *parseConfig) {
+		f := FuncOf(class)
+		c.fields[f.Name()], c.classes[f.Base()] = fields, class
+	}
 }
 
 // WithSpecs gives the structures that code with a pytree signature reads from its

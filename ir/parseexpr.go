@@ -216,8 +216,7 @@ func (p *parser) globalExpression() (expression, error) {
 	if err := p.pieces(&names); err != nil {
 		return expression{}, err
 	}
-	n := len(names.pieces)
-	if !p.isSymbol("(") || n > 2 && torchLiteral(strings.Join(names.pieces[:n-1], ".")) != nil {
+	if !p.isSymbol("(") || beginsWithReceiver(names.pieces) {
 		p.lexer, p.depth = start, depth
 		a, err := p.literal()
 		if err != nil {
@@ -240,11 +239,35 @@ func (p *parser) globalExpression() (expression, error) {
 	}
 	name := names.String()
 	if pythonKeywords[names.pieces[0]] {
-		return expression{}, p.failAt(pos, "a function", quoted(name))
+		return expression{}, p.failAt(pos, "a function", quoted(names.pieces[0]))
 	}
 	return expression{
 		op: CallFunction, target: FuncOf(p.functionName(name)), args: args, kwargs: kwargs, wrapped: p.wrapped[name],
 	}, nil
+}
+
+// beginsWithReceiver reports whether a part of a dotted name is a value.
+func beginsWithReceiver(pieces []string) bool {
+	for i := 1; i < len(pieces) && i <= 5; i++ {
+		if isReceiver(pieces[:i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isReceiver reports whether a dotted name is a value, so that what follows it is
+// a method of the value and not a part of a function's name.
+func isReceiver(pieces []string) bool {
+	if len(pieces) == 0 {
+		return false
+	}
+	name := strings.Join(pieces, ".")
+	_, number := namedNumbers[name]
+	_, constant := namedConstants[name]
+	enum := pieces[0] != "torch" && len(pieces) == 2
+	overload := strings.HasPrefix(name, "torch.ops.") && len(pieces) == 5
+	return number || constant || enum || overload || torchLiteral(name) != nil
 }
 
 // arguments reads "(a, b, k = c)".

@@ -68,8 +68,14 @@ func (l *lexer) peek() token {
 	return ahead.tok
 }
 
-// indent is the column of the token at hand, from 0.
-func (l *lexer) indent() int { return l.tok.pos - l.lineStart }
+// indent is how far the line of the token at hand is indented.
+func (l *lexer) indent() int {
+	n := l.lineStart
+	for n < len(l.src) && (l.src[n] == ' ' || l.src[n] == '\t') {
+		n++
+	}
+	return n - l.lineStart
+}
 
 // next reads a token.
 func (l *lexer) next() {

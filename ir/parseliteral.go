@@ -13,6 +13,9 @@ var namedNumbers = map[string]Arg{
 	"infj": Complex(complex(0, math.Inf(1))), "nanj": Complex(complex(0, math.NaN())),
 }
 
+// namedConstants are Python's other values with a name of their own.
+var namedConstants = map[string]Arg{"None": None{}, "True": Bool(true), "False": Bool(false), "Ellipsis": Ellipsis{}}
+
 // literal reads a value: a local, a number, a container.
 func (p *parser) literal() (Arg, error) {
 	if err := p.enter(); err != nil {
@@ -261,30 +264,20 @@ func (p *parser) named() (Arg, error) {
 		return p.number("")
 	}
 	p.next()
-	switch t.text {
-	case "None":
-		return None{}, nil
-	case "True":
-		return Bool(true), nil
-	case "False":
-		return Bool(false), nil
-	case "Ellipsis":
-		return Ellipsis{}, nil
+	if v, ok := namedConstants[t.text]; ok {
+		return v, nil
 	}
 	if pythonKeywords[t.text] {
 		return nil, p.failAt(t.pos, "a value", t.describe())
 	}
 	q := path{pieces: []string{t.text}}
-	for p.isSymbol(".") && torchLiteral(q.String()) == nil {
+	for p.isSymbol(".") && !isReceiver(q.pieces) {
 		p.next()
 		if p.tok.kind != tokenName {
 			return nil, p.fail("the name of an attribute")
 		}
 		q.pieces = append(q.pieces, p.tok.text)
 		p.next()
-		if t.text != "torch" && len(q.pieces) == 2 {
-			break
-		}
 	}
 	if p.isSymbol("(") {
 		return p.constructor(t, q.String())
