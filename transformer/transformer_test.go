@@ -10,9 +10,9 @@ import (
 
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
 	"github.com/torchfx-go/torchfx/tracer"
 	"github.com/torchfx-go/torchfx/transformer"
-	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 var fnNeg = ir.FuncOf("torch.neg")
