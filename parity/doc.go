@@ -1,11 +1,13 @@
 // Package parity replays what PyTorch recorded and tells what differs.
 //
-// A case is a folder with a meta.json beside a program. Two kinds are known:
+// A case is a folder: a program, and what PyTorch recorded of it. Three kinds are known:
 //
 //	pt2      model.pt2 with input sets, and what the program computed from each:
 //	         outputs, buffers and inputs that it changed, sets that it must refuse
 //	pt2-bad  a broken or hostile archive that must be refused with a message that
 //	         tells what is wrong, or that is odd but legal and must load
+//	fx       a graph that torch.fx recorded: its texts and its nodes must make each
+//	         other; runs, saved folders and tables must hold
 //
 // The layout of their files is described by the README beside the recorded
 // cases; see also scripts/reference_cases.py, which records cases in the same

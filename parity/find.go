@@ -45,11 +45,11 @@ func Find(paths []string, only *regexp.Regexp) ([]*Case, error) {
 			if err != nil {
 				return err
 			}
-			if d.IsDir() || d.Name() != "meta.json" {
+			dir := filepath.Dir(path)
+			if d.IsDir() || d.Name() != "meta.json" && (d.Name() != "program.py" || !isFX(dir)) {
 				return nil
 			}
 			n++
-			dir := filepath.Dir(path)
 			if abs, err := filepath.Abs(dir); err == nil && seen[abs] {
 				return nil
 			} else {
@@ -77,6 +77,10 @@ func Find(paths []string, only *regexp.Regexp) ([]*Case, error) {
 // readCase tells the kind of the case in dir.
 func readCase(root, dir string) *Case {
 	c := &Case{Dir: dir, Name: caseName(root, dir)}
+	if isFX(dir) {
+		c.Kind = FX
+		return c
+	}
 	if c.meta, c.err = readMeta(dir); c.err != nil {
 		return c
 	}

@@ -3,6 +3,7 @@ package parity
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"sync"
@@ -143,6 +144,9 @@ func (o *ordered) put(i int, r Result) {
 
 // needsLibtorch reports whether a replay runs anything.
 func (c *Case) needsLibtorch() bool {
+	if c.Kind == FX {
+		return fileExists(filepath.Join(c.Dir, "io.json"))
+	}
 	return c.err == nil && (c.Kind == Program || c.meta.Must != mustFailLoad)
 }
 
@@ -153,6 +157,8 @@ func (c *Case) replay(ctx context.Context) Result {
 	switch {
 	case c.err != nil:
 		res.fault("%v", c.err)
+	case c.Kind == FX:
+		c.replayFX(ctx, res)
 	case c.Kind == BadFile:
 		c.replayBad(ctx, res)
 	default:

@@ -1,0 +1,136 @@
+package parity
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+)
+
+// fxFixtures returns the folder of the recorded cases of torch.fx.
+func fxFixtures(t *testing.T) string {
+	root := os.Getenv("TORCHFX_FIXTURES")
+	if root == "" {
+		root = filepath.Join("..", "..", "shared", "fixtures")
+	}
+	dir := filepath.Join(root, "fx")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no recorded cases at %s; set TORCHFX_FIXTURES to where they are", dir)
+	}
+	return dir
+}
+
+func TestReplayFX(t *testing.T) {
+	root := fxFixtures(t)
+	if err := libtorch.Open(); err != nil {
+		t.Skipf("runs need libtorch: %v", err)
+	}
+	report, err := Run(context.Background(), []string{root}, Options{})
+	require.NoError(t, err)
+	require.Greater(t, len(report.Results), 200)
+	for _, r := range report.Results {
+		assert.NotEqual(t, Failed, r.Status, "%s: %v %v", r.Case, r.Faults, r.Diffs)
+		assert.NotEmpty(t, r.Note, r.Case)
+	}
+	assert.Greater(t, report.Count(Passed), 80)
+}
+
+// TestReplayFXFinds changes one thing at a time in a recorded case, which must
+// then fail and say so.
+func TestReplayFXFinds(t *testing.T) {
+	source := filepath.Join(fxFixtures(t), "literal_containers")
+	for _, tc := range []struct{ name, file, old, new, says string }{
+		{"code", "code.py", "[y, (x,)]", "[y, (y,)]", "code.py, line 5"},
+		{"graph", "graph.txt", "num_users=1", "num_users=3", "graph.txt, line"},
+		{"table", "tabular.txt", "call_function", "call_method", "tabular.txt, line"},
+		{"readable", "readable.txt", "def forward", "def backward", "readable.txt, line 2"},
+		{"inputs", "nodes.json", `"inputs": ["x", "y"]`, `"inputs": ["y"]`, "expected inputs [y], got [x y]"},
+		{"users", "nodes.json", `"users": ["output"]`, `"users": []`, "expected users [], got [output]"},
+		{"target", "nodes.json", `"pretty_target": "torch.cat"`, `"pretty_target": "torch.stack"`, "expected target torch.stack, got torch.cat"},
+		{"start", "nodes.json", `"prologue_start": 4`, `"prologue_start": 5`, "start of the function: expected line 5"},
+		{"lines", "nodes.json", `"lineno_map": {`, `"lineno_map": {"99": 1,`, "line 99 of the code"},
+		{"imports", "nodes.json", `"from math import inf",`, "", "imports: expected"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "case")
+			require.NoError(t, os.CopyFS(dir, os.DirFS(source)))
+			name := filepath.Join(dir, tc.file)
+			data, err := os.ReadFile(name)
+			require.NoError(t, err)
+			require.Contains(t, string(data), tc.old)
+			require.NoError(t, os.Remove(name))
+			require.NoError(t, os.WriteFile(name, []byte(strings.Replace(string(data), tc.old, tc.new, 1)), 0o600))
+			report, err := Run(context.Background(), []string{dir}, Options{})
+			require.NoError(t, err)
+			require.Len(t, report.Results, 1)
+			assert.Equal(t, Failed, report.Results[0].Status)
+			assert.Contains(t, strings.Join(report.Results[0].Faults, "\n"), tc.says)
+		})
+	}
+}
+
+// TestFXTestsExist finds every test that a note may name in the sources.
+func TestFXTestsExist(t *testing.T) {
+	named := map[string]string{}
+	for c, test := range goTests() {
+		named[c] = test
+	}
+	for c, test := range notInFiles {
+		named[c] = test
+	}
+	for c, test := range named {
+		path, rest, ok := strings.Cut(test, ".")
+		require.True(t, ok, "%s: expected package.Test, got %s", c, test)
+		function, _, _ := strings.Cut(rest, "/")
+		if path == "torchfx" {
+			path = "."
+		}
+		files, err := filepath.Glob(filepath.Join("..", path, "*_test.go"))
+		require.NoError(t, err)
+		declared := regexp.MustCompile(`(?m)^func ` + regexp.QuoteMeta(function) + `\(`)
+		assert.True(t, slices.ContainsFunc(files, func(name string) bool {
+			data, err := os.ReadFile(name)
+			return err == nil && declared.Match(data)
+		}), "%s: no %s in %s", c, function, path)
+	}
+}
+
+// TestFXTestsAreCases has every line of the list name a recorded case, in order.
+func TestFXTestsAreCases(t *testing.T) {
+	root := fxFixtures(t)
+	var cases []string
+	for line := range strings.Lines(fxTests) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		f := strings.Fields(line)
+		require.Len(t, f, 2, line)
+		assert.DirExists(t, filepath.Join(root, f[0]))
+		cases = append(cases, f[0])
+	}
+	assert.True(t, slices.IsSorted(cases), "expected the cases in order")
+	assert.Len(t, slices.Compact(cases), len(cases), "expected each case once")
+}
+
+func TestParseSpec(t *testing.T) {
+	s, err := parseSpec("TreeSpec(tuple, None, [TreeSpec(dict, ['a', 'b'], [*,\n  *]),\n  TreeSpec(list, None, []),\n  *])")
+	require.NoError(t, err)
+	assert.Equal(t, 3, s.NumLeaves())
+	assert.Equal(t, "TreeSpec(tuple, None, [TreeSpec(dict, ['a', 'b'], [*,\n    *]),\n  TreeSpec(list, None, []),\n  *])", s.String())
+	for _, text := range []string{
+		"TreeSpec(", "TreeSpec(tuple", "TreeSpec(tuple, None, [*", "TreeSpec(deque, 3, [])", "* *", "TreeSpec(dict, ['a, [*])",
+		strings.Repeat("TreeSpec(list, None, [", 100),
+	} {
+		_, err := parseSpec(text)
+		assert.ErrorContains(t, err, "structure", text)
+	}
+}

@@ -1,0 +1,370 @@
+package parity
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/torchfx-go/torchfx/interpreter"
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// fxIO is an io.json.
+type fxIO struct {
+	Inputs []any `json:"inputs"`
+	Output any   `json:"output"`
+}
+
+// run repeats the recorded run, where all that the graph calls is there, and
+// compares the result.
+func (r *fxReplay) run(ctx context.Context) {
+	if why := r.main.cannotRun(); why != "" {
+		r.owing = append(r.owing, "run: "+why)
+		return
+	}
+	x := &fxRun{replay: r, program: r.main.program}
+	defer x.close()
+	if err := x.open(); err != nil {
+		r.res.fault("run: %v", err)
+		return
+	}
+	module, err := x.module(r.main, "")
+	if err != nil {
+		r.res.fault("run: %v", err)
+		return
+	}
+	if err := interpreter.Check(module); err != nil {
+		r.owing = append(r.owing, "run: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+		return
+	}
+	inputs, err := x.inputs()
+	if err != nil {
+		r.res.fault("run: %v", err)
+		return
+	}
+	options := interpreter.Options{}
+	if list, ok := boxed(module, inputs); ok {
+		inputs, options.RawIO = list, true
+	}
+	out, err := interpreter.New(module).RunWith(ctx, options, inputs...)
+	if err != nil {
+		r.res.fault("run: %v", err)
+		return
+	}
+	defer closeNested(out)
+	x.compare("output", out, x.io.Output)
+	r.did = append(r.did, "a run")
+}
+
+// boxed returns the arguments in the list that boxed code takes.
+func boxed(m *ir.GraphModule, inputs []any) ([]any, bool) {
+	if _, ok := m.Graph().CodeGen().(ir.BoxedCodeGen); !ok || len(inputs) != 1 {
+		return nil, false
+	}
+	list, ok := inputs[0].([]any)
+	return list, ok
+}
+
+// cannotRun says what of the graph nothing here computes: functions of the
+// recorded Python program and modules. "" where there is nothing of the kind.
+func (g *fxGraph) cannotRun() string {
+	var functions, modules []string
+	reprs := map[string]string{}
+	rows, err := g.modules()
+	if err != nil {
+		return err.Error()
+	}
+	for _, row := range rows {
+		reprs[row.Path] = row.Type
+	}
+	note := func(list *[]string, s string) {
+		if !slices.Contains(*list, s) {
+			*list = append(*list, s)
+		}
+	}
+	for n := range g.module.Graph().Nodes() {
+		path := n.Target().String()
+		switch n.Op() {
+		case ir.CallFunction:
+			if strings.HasPrefix(path, "program.") {
+				note(&functions, path)
+			}
+		case ir.CallModule, ir.GetAttr:
+			v, _ := g.module.Attr(path)
+			_, absent := v.(*absentModule)
+			if typ, isModule := reprs[path]; isModule && absent {
+				note(&modules, typ)
+			} else if n.Op() == ir.CallModule && absent {
+				note(&modules, "module "+path)
+			}
+		}
+	}
+	var why []string
+	if len(functions) > 0 {
+		why = append(why, "functions of the Python program: "+strings.Join(functions, ", "))
+	}
+	if len(modules) > 0 {
+		why = append(why, "modules that cannot be made here: "+strings.Join(modules, ", "))
+	}
+	for _, s := range g.subs {
+		if w := s.graph.cannotRun(); w != "" {
+			why = append(why, w)
+		}
+	}
+	return strings.Join(why, "; ")
+}
+
+// An fxRun holds what a run needs.
+type fxRun struct {
+	replay  *fxReplay
+	program *fxProgram
+	io      fxIO
+	files   []*tensorFile
+	in, out *tensorFile
+	state   *tensorFile // nil where the module has none
+	held    []any       // tensors to close
+}
+
+func (x *fxRun) open() error {
+	dir := x.replay.c.Dir
+	if err := readJSON(filepath.Join(dir, "io.json"), &x.io); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		to   **tensorFile
+	}{{"inputs.safetensors", &x.in}, {"expected.safetensors", &x.out}, {"state.safetensors", &x.state}} {
+		t, err := openTensors(filepath.Join(dir, f.name))
+		if os.IsNotExist(err) || !fileExists(filepath.Join(dir, f.name)) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		*f.to = t
+		x.files = append(x.files, t)
+	}
+	return nil
+}
+
+func (x *fxRun) close() {
+	closeValues(x.held)
+	for _, f := range x.files {
+		f.close()
+	}
+}
+
+// module returns the graph module with its tensors; prefix is the path to it.
+func (x *fxRun) module(g *fxGraph, prefix string) (*ir.GraphModule, error) {
+	attrs := map[string]any{}
+	for path, v := range g.module.Attrs() {
+		if _, ok := v.(*ir.GraphModule); ok {
+			continue
+		}
+		t, err := x.tensor(x.state, prefix+path)
+		if err != nil {
+			return nil, err
+		}
+		attrs[path] = t
+	}
+	for _, s := range g.subs {
+		m, err := x.module(s.graph, prefix+s.path+".")
+		if err != nil {
+			return nil, err
+		}
+		attrs[s.path] = m
+	}
+	return ir.NewGraphModule(attrs, g.module.Graph().Clone(), ir.ClassName(g.module.ClassName()))
+}
+
+// tensor returns a copy of a tensor of a file, to be closed with the run.
+func (x *fxRun) tensor(f *tensorFile, key string) (*torch.Tensor, error) {
+	if f == nil {
+		return nil, ir.Errorf(ir.ErrKey, "tensor %s: expected a file that holds it", key)
+	}
+	t, err := f.file.Tensor(key)
+	if err != nil {
+		return nil, err
+	}
+	data, err := t.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	shape := make([]int, len(t.Sizes))
+	for i, n := range t.Sizes {
+		shape[i] = int(n)
+	}
+	v, err := torch.FromBytes(t.DType, shape, data)
+	if err == nil {
+		x.held = append(x.held, v)
+	}
+	return v, err
+}
+
+func (x *fxRun) inputs() ([]any, error) {
+	var inputs []any
+	for _, v := range x.io.Inputs {
+		in, err := x.value(v)
+		if err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, in)
+	}
+	return inputs, nil
+}
+
+// value makes the value of a tagged one, as runs take it.
+func (x *fxRun) value(v any) (any, error) {
+	m, _ := v.(map[string]any)
+	for tag, inside := range m {
+		items, _ := inside.([]any)
+		switch tag {
+		case "tensor":
+			return x.tensor(x.in, fmt.Sprint(inside))
+		case "list", "tuple":
+			values := make([]any, len(items))
+			for i, item := range items {
+				var err error
+				if values[i], err = x.value(item); err != nil {
+					return nil, err
+				}
+			}
+			if tag == "tuple" {
+				return ir.PyTuple(values), nil
+			}
+			return values, nil
+		case "dict":
+			d := &ir.PyDict{}
+			for _, item := range items {
+				kv, _ := item.([]any)
+				if len(kv) != 2 {
+					return nil, ir.Errorf(ir.ErrFormat, "recorded dict: expected a key and a value, got %v", item)
+				}
+				key, err := x.value(kv[0])
+				if err != nil {
+					return nil, err
+				}
+				value, err := x.value(kv[1])
+				if err != nil {
+					return nil, err
+				}
+				d.Set(key, value)
+			}
+			return d, nil
+		}
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	a, err := fxValues{program: x.program}.arg(raw)
+	return torch.FromArg(a), err
+}
+
+func (x *fxRun) problem(where, format string, args ...any) {
+	r := recorded{meta: &caseMeta{}, result: x.replay.res}
+	r.problem(where, "", format, args...)
+}
+
+// compare holds a value against the recorded one.
+func (x *fxRun) compare(where string, got, want any) {
+	m, _ := want.(map[string]any)
+	for tag, inside := range m {
+		items, _ := inside.([]any)
+		switch tag {
+		case "tensor":
+			x.compareTensor(where, got, fmt.Sprint(inside))
+			return
+		case "list", "tuple":
+			values, isList := got.([]any)
+			tuple, isTuple := got.(ir.PyTuple)
+			if isTuple {
+				values = tuple
+			}
+			if isTuple != (tag == "tuple") || isList != (tag == "list") || len(values) != len(items) {
+				x.problem(where, "expected a %s of %d values, got %s", tag, len(items), typeName(got))
+				return
+			}
+			for i, item := range items {
+				x.compare(fmt.Sprintf("%s[%d]", where, i), values[i], item)
+			}
+			return
+		case "dict":
+			x.compareDict(where, got, items)
+			return
+		}
+	}
+	v, err := x.value(want)
+	if err != nil {
+		x.problem(where, "%v", err)
+		return
+	}
+	if a, ok := v.(ir.Arg); ok {
+		if b, ok := got.(ir.Arg); !ok || !ir.EqualArgs(a, b) {
+			x.problem(where, "expected %s, got %v", ir.Repr(a), got)
+		}
+		return
+	}
+	f, isFloat := v.(float64)
+	g, gotFloat := got.(float64)
+	if v != got && !(isFloat && gotFloat && f != f && g != g) {
+		x.problem(where, "expected %v, got %v", v, got)
+	}
+}
+
+func (x *fxRun) compareDict(where string, got any, items []any) {
+	d, ok := got.(*ir.PyDict)
+	if !ok || d.Len() != len(items) {
+		x.problem(where, "expected a dict of %d entries, got %s", len(items), typeName(got))
+		return
+	}
+	for _, item := range items {
+		kv, _ := item.([]any)
+		if len(kv) != 2 {
+			x.problem(where, "recorded dict: expected a key and a value, got %v", item)
+			return
+		}
+		key, err := x.value(kv[0])
+		v, ok := d.Get(key)
+		if err != nil || !ok {
+			x.problem(where, "expected the key %v, got none", key)
+			return
+		}
+		x.compare(fmt.Sprintf("%s[%v]", where, key), v, kv[1])
+	}
+}
+
+func (x *fxRun) compareTensor(where string, got any, key string) {
+	t, ok := got.(*torch.Tensor)
+	if !ok {
+		x.problem(where, "expected a tensor, got %s", typeName(got))
+		return
+	}
+	r := recorded{meta: &caseMeta{}, tensors: x.out, result: x.replay.res}
+	r.changed(where, key, t)
+}
+
+// closeNested closes the tensors of a result.
+func closeNested(v any) {
+	switch v := v.(type) {
+	case *torch.Tensor:
+		_ = v.Close()
+	case []any:
+		for _, item := range v {
+			closeNested(item)
+		}
+	case ir.PyTuple:
+		closeNested([]any(v))
+	case *ir.PyDict:
+		for _, item := range v.All() {
+			closeNested(item)
+		}
+	case *ir.PyObject:
+		closeNested(v.Values)
+	}
+}
