@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"unsafe"
 )
@@ -23,7 +24,7 @@ type Info struct {
 	BLAS          string // "MKL 2024.2…", or what the build names
 	OneDNN        string // its version, "" where it is not in
 	Slots         int    // operator calls that run at once, see [SetSlots]
-	Threads       int    // threads of one kernel where a [Mode] does not say: 1
+	Threads       int    // threads of one kernel on this OS thread outside a call, which nothing here changes: 1
 	CUDA          bool   // whether a CUDA device can be used
 	CUDADevices   int
 	CUDAWhy       string // why not, or ""
@@ -47,9 +48,10 @@ func GetInfo() (Info, error) {
 	}
 	info := Info{
 		TorchVersion: loaded.version, Dir: loaded.libDir, Bridge: loaded.bridge, BridgeVersion: BridgeVersion,
-		CPUCapability: fact["cpu"], OneDNN: fact["mkldnn_version"], Slots: int(slots.size.Load()), Threads: 1,
+		CPUCapability: fact["cpu"], OneDNN: fact["mkldnn_version"], Slots: int(slots.size.Load()),
 		CUDA: loaded.cuda > 0, CUDADevices: loaded.cuda, CUDAWhy: loaded.cudaWhy, Config: config,
 	}
+	info.Threads, _ = strconv.Atoi(fact["threads"])
 	info.BLAS = buildSetting(config, "BLAS_INFO")
 	if fact["mkl"] == "1" {
 		info.BLAS = firstLine(fact["mkl_version"])

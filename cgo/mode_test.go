@@ -44,6 +44,23 @@ func TestModeHoldsInsideTheCallOnly(t *testing.T) {
 	}
 }
 
+// TestThreadCountIsGivenBack calls an operator that changes its OS thread's number
+// of threads, as careless libraries do.
+func TestThreadCountIsGivenBack(t *testing.T) {
+	testOps(t)
+	runtime.LockOSThread() // never unlocked: the thread ends with the test
+	threads := func() int {
+		info, err := GetInfo()
+		require.NoError(t, err)
+		return info.Threads
+	}
+	assert.Equal(t, 1, threads(), "the process's number once the bridge is open")
+	call(t, nil, "tfxtest::leave_threads", int64(3))
+	assert.Equal(t, 1, threads())
+	call(t, &Mode{Threads: 2}, "tfxtest::leave_threads", int64(3))
+	assert.Equal(t, plain, call(t, nil, "tfxtest::state")[0])
+}
+
 func TestModesThatMakeNoSense(t *testing.T) {
 	op := find(t, "aten::ones")
 	args := []any{[]int64{1}, nil, nil, nil, nil}

@@ -19,6 +19,8 @@ void release_words(uint64_t heap) noexcept { std::free(reinterpret_cast<void*>(h
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(void) {
+  // kernels use one thread unless a call says otherwise, see mode.h
+  at::set_num_threads(1);
   static const tfx_api api = {
       .abi = TFX_ABI,
       .size = sizeof(tfx_api),

@@ -25,13 +25,24 @@ TORCH_API void set_autocast_cache_enabled(bool enabled);
 
 namespace tfx {
 
-// threads sets how many threads a kernel may use when called from this one. The
-// number sticks to the OS thread, so every entry sets it and none relies on what
-// the last one left. Asking first matters: a thread's first question makes libtorch
-// take over the number that some other thread set last, and would do so later.
-inline void threads(int n) {
-  if (at::get_num_threads() != n) at::set_num_threads(n);
-}
+// Threads is how many threads a kernel may use when called from this one, for one
+// call. Asking first matters: a thread's first question makes libtorch take over
+// the number that some other thread set last, and would do so later. Opening the
+// bridge sets the process's number to one, so that a usual call changes nothing.
+class Threads {
+ public:
+  explicit Threads(int n) : before_(at::get_num_threads()) { use(n); }
+  ~Threads() { use(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  static void use(int n) {
+    if (at::get_num_threads() != n) at::set_num_threads(n);
+  }
+
+  int before_;
+};
 
 // An Autocast is one autocast region around one call. Python clears the cache of
 // casts when the outermost region ends; here that is at the end of the call.
@@ -87,9 +98,8 @@ class Vmap {
 // one thread. Inference mode comes first, since it sets the gradient mode too.
 class Scope {
  public:
-  explicit Scope(const tfx_mode* m) : grad_(m != nullptr && (m->flags & TFX_GRAD) != 0) {
+  explicit Scope(const tfx_mode* m) : grad_(m != nullptr && (m->flags & TFX_GRAD) != 0), threads_(m == nullptr ? 1 : m->threads) {
     watch_warnings();
-    threads(m == nullptr ? 1 : m->threads);
     if (m == nullptr) return;
     if (m->flags & TFX_INFERENCE) inference_.emplace(true);
     if (m->flags & TFX_AUTOCAST) autocast_.emplace(*m);
@@ -98,6 +108,7 @@ class Scope {
 
  private:
   c10::AutoGradMode grad_;
+  Threads threads_;
   std::optional<c10::InferenceMode> inference_;
   std::optional<Autocast> autocast_;
   std::optional<Vmap> vmap_;

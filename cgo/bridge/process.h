@@ -85,7 +85,7 @@ inline int32_t info(uint64_t* w, uint64_t n, tfx_out* o) noexcept {
     s << "cpu\t" << at::get_cpu_capability() << "\nmkl\t" << at::hasMKL() << "\nmkldnn\t" << at::hasMKLDNN() << "\nmkldnn_version\t";
     if (at::hasMKLDNN()) s << at::get_mkldnn_version();
     if (at::hasMKL()) s << "\nmkl_version\t" << at::get_mkl_version();
-    s << "\nopenmp\t" << at::get_openmp_version() << "\n\n" << at::show_config();
+    s << "\nthreads\t" << at::get_num_threads() << "\nopenmp\t" << at::get_openmp_version() << "\n\n" << at::show_config();
     out.str(s.str());
   });
 }

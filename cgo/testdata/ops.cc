@@ -41,6 +41,10 @@ std::vector<int64_t> state() {
           at::autocast::is_autocast_cache_enabled()};
 }
 
+// leave_threads sets the calling thread's number of threads and leaves it so, as
+// another library in the process may.
+void leave_threads(int64_t n) { at::set_num_threads(static_cast<int>(n)); }
+
 void fail(c10::string_view kind, c10::string_view text) {
   const std::string s(text);
   if (kind == "runtime") TORCH_CHECK(false, s);
@@ -79,6 +83,7 @@ TORCH_LIBRARY(tfxtest, m) {
   m.def("is_undefined(Tensor x) -> bool", is_undefined);
   m.def("optional_state(Tensor? x) -> str", optional_state);
   m.def("state() -> int[]", state);
+  m.def("leave_threads(int n) -> ()", leave_threads);
   m.def("fail(str kind, str text) -> ()", fail);
   m.def("warn(str text) -> ()", warn);
   m.def("nap(Tensor x, int ms) -> Tensor", nap);
