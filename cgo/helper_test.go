@@ -1,12 +1,9 @@
 package libtorch
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	debugpkg "runtime/debug"
 	"strconv"
@@ -16,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/torchfx-go/torchfx/internal/install"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -117,38 +113,13 @@ func status(tb testing.TB, key string) int64 {
 func testOps(tb testing.TB) {
 	tb.Helper()
 	testenv.Libtorch(tb)
-	require.NoError(tb, buildOps())
+	require.NoError(tb, openOps())
 }
 
-var buildOps = sync.OnceValue(func() error {
-	r, err := install.Read(install.Home())
+var openOps = sync.OnceValue(func() error {
+	lib, err := testenv.BuildLibrary(filepath.Join("testdata", "ops.cc"))
 	if err != nil {
 		return err
-	}
-	source, err := os.ReadFile("testdata/ops.cc")
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(append(source, r.TorchVersion+r.LibDir...))
-	dir := filepath.Join(install.Home(), "bridge", "test-"+hex.EncodeToString(sum[:8]))
-	lib := filepath.Join(dir, "libops.so")
-	if _, err := os.Stat(lib); err != nil {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		made := lib + "." + strconv.Itoa(os.Getpid())
-		args := []string{"-std=c++20", "-O1", "-fPIC", "-shared", "-w"}
-		for _, inc := range r.IncludeDirs {
-			args = append(args, "-isystem", inc)
-		}
-		args = append(args, "testdata/ops.cc", "-o", made, "-L"+r.LibDir, "-Wl,-rpath,"+r.LibDir, "-ltorch_cpu", "-lc10",
-			"-Wl,--unresolved-symbols=ignore-in-shared-libs")
-		if text, err := exec.Command("c++", args...).CombinedOutput(); err != nil {
-			return ir.Errorf(ir.ErrMissing, "compile testdata/ops.cc: %w\n%s", err, text)
-		}
-		if err := os.Rename(made, lib); err != nil {
-			return err
-		}
 	}
 	return OpenLibrary(lib)
 })

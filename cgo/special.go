@@ -5,6 +5,7 @@ package libtorch
 import "C"
 
 import (
+	"path/filepath"
 	"unsafe"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -83,7 +84,9 @@ func (m *Mode) batch(c *C.tfx_mode, t *Tensor, level int64) (*C.tfx_mode, uint64
 
 // OpenLibrary opens a library of custom operators, whose static initialisers
 // register them; [Find] sees them afterwards. It must be built against the
-// libtorch that is open. It is never closed. Opening one twice does nothing.
+// libtorch that is open. It is never closed. Opening one twice does nothing. A path
+// without a folder is a file of the working folder, not one that the system's
+// loader searches for.
 //
 // The library's code runs in this process. An exception in an initialiser, as for
 // a schema that does not parse, ends the process, in Python too: the loader lets
@@ -92,7 +95,11 @@ func OpenLibrary(path string) error {
 	if err := Open(); err != nil {
 		return err
 	}
-	name := C.CString(path)
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))
 	var r reply
 	if code := C.tfx_open_library(name, r.w(), replyWords, &r.out); code != 0 {
