@@ -13,10 +13,11 @@ import (
 type LoadOption func(*loadConfig)
 
 type loadConfig struct {
-	device  *ir.Device
-	guards  bool
-	export  []export.Option
-	running []interpreter.Option
+	libraries []string
+	device    *ir.Device
+	guards    bool
+	export    []export.Option
+	running   []interpreter.Option
 }
 
 // OnDevice puts the program's state on d and makes operators that create tensors
@@ -41,6 +42,13 @@ func SkipChecksums() LoadOption {
 	return func(c *loadConfig) { c.export = append(c.export, export.SkipChecksums()) }
 }
 
+// WithLibrary opens a library of custom operators, built against the libtorch
+// that is set up, before the program's operators are looked up. The library's own
+// code runs in this process; its operators stay registered for all programs.
+func WithLibrary(path string) LoadOption {
+	return func(c *loadConfig) { c.libraries = append(c.libraries, path) }
+}
+
 // WithThreads sets how many threads one kernel may use. Default: 1, since runs
 // are parallel already.
 func WithThreads(n int) LoadOption {
@@ -63,6 +71,11 @@ func Load(path string, opts ...LoadOption) (*Program, error) {
 	c := loadConfig{guards: true}
 	for _, o := range opts {
 		o(&c)
+	}
+	for _, lib := range c.libraries {
+		if err := libtorch.OpenLibrary(lib); err != nil {
+			return nil, err
+		}
 	}
 	operators, err := libtorch.Operators()
 	if err != nil {

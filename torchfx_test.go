@@ -16,6 +16,7 @@ import (
 	"github.com/torchfx-go/torchfx"
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/export"
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -201,6 +202,22 @@ func TestClosedTensorIsAnError(t *testing.T) {
 		_, err = p.Run(t.Context(), x)
 		assert.ErrorIs(t, err, ir.ErrClosed, program)
 	}
+}
+
+func TestWithLibrary(t *testing.T) {
+	const name = "custom_op_mutating" // y = x + 1; bump_(y, 2); y * 2
+	_, err := torchfx.Load(fixture(t, name), torchfx.WithLibrary("none.so"))
+	require.ErrorIs(t, err, ir.ErrMissing)
+	require.ErrorContains(t, err, "none.so")
+
+	p := load(t, name, torchfx.WithLibrary(testenv.FixtureOperators(t)))
+	out, err := p.Run(t.Context(), ones(t, 4))
+	require.NoError(t, err)
+	y := out.(*torch.Tensor)
+	defer y.Close()
+	data, err := torch.Data[float32](y)
+	require.NoError(t, err)
+	assert.Equal(t, []float32{8, 8, 8, 8}, data)
 }
 
 func TestClosedProgramRefuses(t *testing.T) {

@@ -51,7 +51,10 @@ type Diff struct {
 type Options struct {
 	Jobs int            // cases replayed at the same time; 0: the number of processors
 	Only *regexp.Regexp // replays only cases whose name matches; nil: all
-	Done func(Result)   // called with each result in the order of the cases, as soon as those before it are there
+	// Libraries of custom operators to open first. Programs that call other custom
+	// operators must be refused, as without a library.
+	Libraries []string
+	Done      func(Result) // called with each result in the order of the cases, as soon as those before it are there
 }
 
 // A Report holds the results of all cases, in order.
@@ -86,7 +89,7 @@ func Run(ctx context.Context, paths []string, opts Options) (*Report, error) {
 		if !c.needsLibtorch() {
 			continue
 		}
-		if err := libtorch.Open(); err != nil {
+		if err := openLibtorch(opts.Libraries); err != nil {
 			return nil, err
 		}
 		break
@@ -113,6 +116,18 @@ func Run(ctx context.Context, paths []string, opts Options) (*Report, error) {
 	}
 	report.Took = time.Since(start)
 	return report, nil
+}
+
+func openLibtorch(libraries []string) error {
+	if err := libtorch.Open(); err != nil {
+		return err
+	}
+	for _, lib := range libraries {
+		if err := libtorch.OpenLibrary(lib); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func jobs(n int) int {

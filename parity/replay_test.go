@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -39,6 +40,23 @@ func TestRecordedCases(t *testing.T) {
 			assert.NotZero(t, report.Count(Passed))
 		})
 	}
+}
+
+// The programs of custom operators, which TestRecordedCases sees refused, run
+// where the library is there.
+func TestReplayWithLibrary(t *testing.T) {
+	lib := testenv.FixtureOperators(t)
+	names := regexp.MustCompile(`/(custom_op|custom_op_mutating|auto_functionalized|effect_token)$`)
+	report, err := Run(t.Context(), []string{testenv.Fixtures(t, "pt2/2.15.0")}, Options{Only: names, Libraries: []string{lib}})
+	require.NoError(t, err)
+	require.Len(t, report.Results, 4)
+	for _, r := range report.Results {
+		assert.Equal(t, Passed, r.Status, "%+v", r)
+		assert.Equal(t, "1 set", r.Note, r.Case)
+	}
+
+	_, err = Run(t.Context(), []string{testenv.Fixtures(t, "pt2/2.15.0")}, Options{Only: names, Libraries: []string{lib, "none.so"}})
+	require.ErrorIs(t, err, ir.ErrMissing)
 }
 
 // A digitsCase is a case over the demo's program, with the first rows of its

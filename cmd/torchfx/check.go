@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/export"
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -20,6 +19,7 @@ import (
 func newCheckCommand() *cobra.Command {
 	var asJSON, live, noChecksums bool
 	var model string
+	var libraries *[]string
 	cmd := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Say whether saved programs are whole, and what they are",
@@ -29,10 +29,12 @@ signature, the weights. All that is wrong is reported at once. Nothing in a file
 is executed.
 
 Operators are looked up in the built-in catalogue, without libtorch; with --live
-in the libtorch that is installed. A summary of each program goes to standard
+in the libtorch that is installed, and with --library in that and a library of
+custom operators. A summary of each program goes to standard
 output. The exit code is 1 when a file was refused.`,
 		Example: `  torchfx check model.pt2
   torchfx check --json *.pt2 | jq '.[] | select(.ok | not)'
+  torchfx check --library ./libmyops.so model.pt2
   curl -s https://example.com/model.pt2 | torchfx check -`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
@@ -43,8 +45,8 @@ output. The exit code is 1 when a file was refused.`,
 			if noChecksums {
 				opts = append(opts, export.SkipChecksums())
 			}
-			if live {
-				operators, err := liveOperators()
+			if live || len(*libraries) > 0 {
+				operators, err := liveOperators(*libraries)
 				if err != nil {
 					return err
 				}
@@ -74,15 +76,8 @@ output. The exit code is 1 when a file was refused.`,
 	cmd.Flags().BoolVar(&live, "live", false, "look operators up in the installed libtorch")
 	cmd.Flags().BoolVar(&noChecksums, "no-checksums", false, "do not verify the checksums of records")
 	cmd.Flags().StringVar(&model, "model", "", "which program of an archive with several")
+	libraries = libraryFlag(cmd)
 	return cmd
-}
-
-// liveOperators lists the operators of the installed libtorch.
-func liveOperators() (*ir.Catalogue, error) {
-	if err := libtorch.Open(); err != nil {
-		return nil, err
-	}
-	return libtorch.Operators()
 }
 
 // A checkReport is what check says about one file.

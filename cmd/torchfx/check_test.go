@@ -1,10 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -68,7 +74,8 @@ func TestCheckUsage(t *testing.T) {
 }
 
 // TestCheckOnBadFiles: every broken or hostile file is refused or taken as its
-// description says.
+// description says, each by a process of its own in less than a second of the
+// processor and 200 MB.
 func TestCheckOnBadFiles(t *testing.T) {
 	dir := testenv.Fixtures(t, "pt2-bad")
 	files, err := filepath.Glob(filepath.Join(dir, "*", "model.pt2"))
@@ -83,8 +90,21 @@ func TestCheckOnBadFiles(t *testing.T) {
 		if meta.Must == "load" {
 			want = exitOK
 		}
-		code, stdout, _ := invoke(nil, "check", file)
-		assert.Equal(t, want, code, "%s: %s", meta.Case, stdout)
+		var stdout, stderr bytes.Buffer
+		cmd := exec.Command("torchfx-measured", "check", file)
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		err = cmd.Run()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok {
+			require.NoError(t, err, meta.Case)
+		} else {
+			require.True(t, exit.Exited(), "%s: %v", meta.Case, err)
+		}
+		used := cmd.ProcessState
+		assert.Equal(t, want, used.ExitCode(), "%s: %s", meta.Case, &stdout)
+		assert.Less(t, used.UserTime()+used.SystemTime(), time.Second, meta.Case)
+		peak, err := strconv.Atoi(strings.TrimSpace(stderr.String()))
+		require.NoError(t, err, "%s: %s", meta.Case, &stderr)
+		assert.Less(t, peak, 200<<10, "%s: KiB", meta.Case)
 	}
 }
 

@@ -6,6 +6,8 @@
 //	torchfx doctor                say what was found, and what to do about it
 //	torchfx check FILE...         say whether programs are whole, and what they are
 //	torchfx graph FILE            show the graph: Python code, torch.fx's texts, JSON
+//	torchfx run MODEL             call it on inputs from files, write what it returns
+//	torchfx parity PATH...        replay recorded cases, compare with PyTorch's results
 //	torchfx help [COMMAND]        flags and examples of every command
 //
 // Exit codes: 0 when the command did what it was asked, 1 when it could not or

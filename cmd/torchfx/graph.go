@@ -39,6 +39,7 @@ var graphFormats = []struct {
 func newGraphCommand() *cobra.Command {
 	var format, model, output string
 	var lifted, stride, device bool
+	var libraries *[]string
 	formats := make([]string, len(graphFormats))
 	var help strings.Builder
 	for i, f := range graphFormats {
@@ -62,7 +63,10 @@ where every weight is an argument, as ep.graph has it.`,
   cat model.pt2 | torchfx graph - --format json | jq -r '.nodes[].target' | sort | uniq -c`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var opts []export.Option
+			opts, err := withLibraries(*libraries)
+			if err != nil {
+				return err
+			}
 			if model != "" {
 				opts = append(opts, export.Model(model))
 			}
@@ -100,6 +104,7 @@ where every weight is an argument, as ep.graph has it.`,
 	cmd.Flags().BoolVar(&stride, "stride", false, "with strides, in the readable form")
 	cmd.Flags().BoolVar(&device, "device", false, "with devices, in the readable form")
 	cmd.Flags().StringVar(&model, "model", "", "which program of an archive with several")
+	libraries = libraryFlag(cmd)
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		for _, f := range formats {
 			if f == format {

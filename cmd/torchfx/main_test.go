@@ -2,17 +2,41 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/assert"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"torchfx": main})
+	testscript.Main(m, map[string]func(){"torchfx": main, "torchfx-measured": measured})
+}
+
+// measured is torchfx that tells the most memory it had, in KiB, on standard error
+// as its last word; nothing on systems that do not tell.
+func measured() {
+	code := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		if peak, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			fmt.Fprintln(os.Stderr, strings.Fields(peak)[0])
+		}
+	}
+	os.Exit(code)
+}
+
+// TestCommandsHaveExamples: so that --help shows how each is used.
+func TestCommandsHaveExamples(t *testing.T) {
+	for _, cmd := range newRootCommand().Commands() {
+		assert.Contains(t, cmd.Example, "torchfx "+cmd.Name(), cmd.Name())
+		assert.NotEmpty(t, cmd.Long, cmd.Name())
+	}
 }
 
 // TestScripts runs the sessions in testdata. Each has a home of its own, nothing

@@ -16,6 +16,7 @@ func newParityCommand() *cobra.Command {
 		jobs   int
 		only   string
 		asJSON bool
+		libs   *[]string
 	)
 	cmd := &cobra.Command{
 		Use:   "parity PATH...",
@@ -39,12 +40,13 @@ with "N passed, N failed, N skipped". Exit code 0 when no case failed.`,
 			if err != nil {
 				return usagef("--run: %v", err)
 			}
-			return runParity(cmd, paths, parity.Options{Jobs: jobs, Only: pattern}, asJSON)
+			return runParity(cmd, paths, parity.Options{Jobs: jobs, Only: pattern, Libraries: *libs}, asJSON)
 		},
 	}
 	cmd.Flags().IntVarP(&jobs, "jobs", "j", 0, "cases replayed at the same time; 0: one for each processor")
 	cmd.Flags().StringVar(&only, "run", "", "replay only cases whose name matches the regular `expression`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document instead of text")
+	libs = libraryFlag(cmd)
 	return cmd
 }
 

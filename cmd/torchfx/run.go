@@ -25,6 +25,7 @@ type runFlags struct {
 	model   string
 	loose   bool
 	list    bool
+	libs    *[]string
 }
 
 func newRunCommand() *cobra.Command {
@@ -48,10 +49,12 @@ returns. Tensors go to the output file, in the format that its name ends in
 (.safetensors, .npz, .npy for a single one); everything else is printed, as a
 line "o1 = 7".
 
-"-" is standard input, or standard output in the safetensors format.`,
+"-" is standard input, for the program or for one file, or standard output in the
+safetensors format.`,
 		Example: `  torchfx run --list model.pt2
   torchfx run model.pt2 --inputs batch.safetensors --outputs scores.safetensors
   torchfx run model.pt2 --inputs image=cat.npy --set temperature=0.5 --outputs scores.npy
+  torchfx run --library ./libmyops.so model.pt2 -i batch.safetensors -o scores.safetensors
   cat batch.safetensors | torchfx run model.pt2 --inputs - --outputs - --device cuda:0 > scores.safetensors`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,6 +65,9 @@ line "o1 = 7".
 				if _, err := resultFormat(f.outputs); err != nil {
 					return err
 				}
+			}
+			if err := f.oneStandardInput(args[0]); err != nil {
+				return err
 			}
 			return runModel(cmd, args[0], f)
 		},
@@ -76,7 +82,22 @@ line "o1 = 7".
 	flags.StringVar(&f.model, "model", "", "the `NAME` of the program in an archive of several")
 	flags.BoolVar(&f.loose, "no-guards", false, "let inputs of other shapes and dtypes than exported through")
 	flags.BoolVar(&f.list, "list", false, "show the inputs and outputs and run nothing")
+	f.libs = libraryFlag(cmd)
 	return cmd
+}
+
+// oneStandardInput refuses a command line that reads standard input for two things.
+func (f *runFlags) oneStandardInput(model string) error {
+	readers := 0
+	for _, file := range append([]string{model, f.scalars}, f.inputs...) {
+		if file == "-" || strings.HasSuffix(file, "=-") {
+			readers++
+		}
+	}
+	if readers > 1 {
+		return usagef("standard input: expected one of the program, --inputs and --scalars to be -, got %d", readers)
+	}
+	return nil
 }
 
 func runModel(cmd *cobra.Command, path string, f runFlags) (err error) {
@@ -87,6 +108,9 @@ func runModel(cmd *cobra.Command, path string, f runFlags) (err error) {
 	if f.loose {
 		opts = append(opts, torchfx.WithoutGuards())
 	}
+	for _, lib := range *f.libs {
+		opts = append(opts, torchfx.WithLibrary(lib))
+	}
 	var device *ir.Device
 	if f.device != "" {
 		d, err := ir.ParseDevice(f.device)
@@ -96,7 +120,12 @@ func runModel(cmd *cobra.Command, path string, f runFlags) (err error) {
 		device = &d
 		opts = append(opts, torchfx.OnDevice(d))
 	}
+	path, remove, err := seekable(cmd, path)
+	if err != nil {
+		return err
+	}
 	p, err := torchfx.Load(path, opts...)
+	remove() // an open file stays readable
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/export"
+	"github.com/torchfx-go/torchfx/internal/testenv"
 )
 
 // recorded returns the folder of a recorded program and skips the test where it
@@ -86,6 +87,20 @@ func TestRunWritesWhatPyTorchComputed(t *testing.T) {
 		f, err := export.ReadSafetensors(strings.NewReader(stdout), int64(len(stdout)))
 		check("-", f, err)
 	})
+	t.Run("program on standard input", func(t *testing.T) {
+		in, err := os.Open(model)
+		require.NoError(t, err)
+		defer in.Close()
+		temporary := t.TempDir()
+		t.Setenv("TMPDIR", temporary)
+		code, stdout, stderr := invoke(in, "run", "-", "-i", inputs, "-o", "-")
+		require.Zero(t, code, stderr)
+		f, err := export.ReadSafetensors(strings.NewReader(stdout), int64(len(stdout)))
+		check("-", f, err)
+		left, err := os.ReadDir(temporary)
+		require.NoError(t, err)
+		assert.Empty(t, left)
+	})
 	t.Run("npy by name", func(t *testing.T) {
 		first, second := filepath.Join(t.TempDir(), "x.npz"), filepath.Join(t.TempDir(), "y.npy")
 		given, err := export.OpenSafetensors(inputs)
@@ -117,6 +132,22 @@ func TestRunListsNames(t *testing.T) {
 	require.Zero(t, code, stderr)
 	assert.Contains(t, stdout, "i1  d['q']    f32[2] cpu\n")
 	assert.Contains(t, stdout, "o4            f32[2] cpu\n")
+}
+
+func TestLibrary(t *testing.T) {
+	dir := recorded(t, "custom_op_mutating") // y = x + 1; bump_(y, 2); y * 2
+	lib := testenv.FixtureOperators(t)
+	model, inputs := filepath.Join(dir, "model.pt2"), filepath.Join(dir, "inputs.0.safetensors")
+	for _, args := range [][]string{{"check"}, {"graph", "--format", "graph"}, {"run", "--inputs", inputs}} {
+		code, stdout, stderr := invoke(nil, append(args, "--library", lib, model)...)
+		assert.Zero(t, code, stderr)
+		if args[0] != "run" {
+			assert.Contains(t, stdout, "fixtures", args[0])
+		}
+	}
+	code, stdout, stderr := invoke(nil, "parity", "--library", lib, dir)
+	assert.Zero(t, code, stderr)
+	assert.Contains(t, stdout, "custom_op_mutating: 1 set\n")
 }
 
 func TestRunTakesScalars(t *testing.T) {
@@ -166,6 +197,8 @@ func TestRunRefusals(t *testing.T) {
 		{"no value", []string{"--set", "i0"}, 2, "expected NAME=VALUE"},
 		{"threads", []string{"--threads", "0"}, 2, "at least 1"},
 		{"device", []string{"--device", "abacus"}, 2, "--device"},
+		{"standard input twice", []string{"-i", "-", "--scalars", "-"}, 2, "standard input: expected one of"},
+		{"no such library", []string{"-i", inputs, "--library", "nowhere.so"}, 1, "nowhere.so"},
 		{"output name", []string{"-i", inputs, "-o", "out.txt"}, 2, "expected a name in .safetensors"},
 	}
 	for _, tc := range tests {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,6 +18,25 @@ func openInput(cmd *cobra.Command, name string) (io.ReadCloser, error) {
 		return io.NopCloser(cmd.InOrStdin()), nil
 	}
 	return os.Open(name)
+}
+
+// seekable returns the name of a file with the content of name: name itself, or,
+// for "-", a temporary one with what standard input has, which remove deletes.
+func seekable(cmd *cobra.Command, name string) (path string, remove func(), err error) {
+	if name != "-" {
+		return name, func() {}, nil
+	}
+	f, err := os.CreateTemp("", "torchfx-*.pt2")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.Remove(f.Name()) }
+	_, err = io.Copy(f, cmd.InOrStdin())
+	if err = errors.Join(err, f.Close()); err != nil {
+		remove()
+		return "", nil, err
+	}
+	return f.Name(), remove, nil
 }
 
 // writeOutput lets write fill the file name; "-" is the standard output of cmd.
