@@ -25,7 +25,12 @@ type testArchive struct {
 
 func takeApart(t testing.TB, program string) *testArchive {
 	t.Helper()
-	z, err := zip.OpenReader(filepath.Join("testdata", "programs", program))
+	return takeApartFile(t, filepath.Join("testdata", "programs", program))
+}
+
+func takeApartFile(t testing.TB, path string) *testArchive {
+	t.Helper()
+	z, err := zip.OpenReader(path)
 	require.NoError(t, err)
 	defer z.Close()
 	a := &testArchive{t: t, records: map[string][]byte{}}
@@ -124,4 +129,11 @@ func (a *testArchive) file() string {
 	path := filepath.Join(a.t.TempDir(), "program.pt2")
 	require.NoError(a.t, os.WriteFile(path, a.bytes(), 0o600))
 	return path
+}
+
+// openSave reads the archive back as a torch.save file.
+func (a *testArchive) openSave(opts ...Option) (*Saved, error) { return readSave(a.bytes(), opts...) }
+
+func readSave(data []byte, opts ...Option) (*Saved, error) {
+	return ReadTorchSave(bytes.NewReader(data), int64(len(data)), opts...)
 }

@@ -83,3 +83,58 @@ func holdsTogether(t *testing.T, p *Program) {
 	}
 	_ = p.Guards.Check(p.Guards.examples())
 }
+
+// FuzzTorchSave reads whatever bytes there are as a file of torch.save. What
+// opens can be walked, and its tensors lie inside their storages.
+func FuzzTorchSave(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "torchsave", "*.pt"))
+	require.NoError(f, err)
+	require.NotEmpty(f, files)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := readSave(data)
+		if err == nil {
+			savedHoldsTogether(t, s)
+		}
+	})
+}
+
+// FuzzPickle puts whatever bytes there are into an archive as its pickle, so
+// that checksums do not stand in the way.
+func FuzzPickle(f *testing.F) {
+	a := takeApartFile(f, filepath.Join("testdata", "torchsave", "checkpoint.pt"))
+	for _, name := range []string{"checkpoint", "containers", "parameters", "sparse", "quantized", "module"} {
+		f.Add(takeApartFile(f, filepath.Join("testdata", "torchsave", name+".pt")).records["data.pkl"])
+	}
+	f.Fuzz(func(t *testing.T, pickle []byte) {
+		b := *a
+		b.t = t
+		b.records = map[string][]byte{}
+		for name, data := range a.records {
+			b.records[name] = data
+		}
+		b.records["data.pkl"] = pickle
+		s, err := b.openSave(Classes(func(string) bool { return true }))
+		if err == nil {
+			savedHoldsTogether(t, s)
+		}
+	})
+}
+
+func savedHoldsTogether(t *testing.T, s *Saved) {
+	t.Helper()
+	n := 0
+	for path, x := range s.Tensors() {
+		if n++; n > 1000 || x.Numel() > 1<<20 {
+			break // an expanded tensor may be as large as it likes
+		}
+		if x.Storage != nil {
+			_, err := x.Bytes()
+			require.NoError(t, err, path)
+		}
+	}
+}

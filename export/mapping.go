@@ -70,11 +70,16 @@ type span struct {
 	r    io.ReaderAt
 	size int64
 	m    *mapping // nil unless mapped
+	base int64    // of a part of a file: where it starts
 }
+
+// part is n bytes of s at off, which the caller has checked, as a span.
+func (s *span) part(off, n int64) *span { return &span{r: s.r, size: n, m: s.m, base: s.base + off} }
 
 // slice returns n bytes at off, without a copy where the file is mapped. The
 // caller has checked off and n against the size.
 func (s *span) slice(off, n int64) ([]byte, error) {
+	off += s.base
 	if s.m != nil {
 		return s.m.data[off : off+n : off+n], nil
 	}
@@ -87,13 +92,19 @@ func (s *span) slice(off, n int64) ([]byte, error) {
 
 // ReadAt makes a span an io.ReaderAt.
 func (s *span) ReadAt(p []byte, off int64) (int, error) {
-	if s.m == nil {
-		return s.r.ReadAt(p, off)
-	}
 	if off < 0 || off >= s.size {
 		return 0, io.EOF
 	}
-	n := copy(p, s.m.data[off:])
+	end := min(s.size-off, int64(len(p)))
+	var n int
+	if s.m == nil {
+		var err error
+		if n, err = s.r.ReadAt(p[:end], s.base+off); err != nil && (err != io.EOF || int64(n) < end) {
+			return n, err
+		}
+	} else {
+		n = copy(p[:end], s.m.data[s.base+off:])
+	}
 	if n < len(p) {
 		return n, io.EOF
 	}

@@ -17,6 +17,7 @@ type options struct {
 	skipSums  bool
 	graphOnly bool
 	noWeights bool
+	classes   func(name string) bool
 }
 
 // Model chooses among several programs of one archive. Default: the only one,
