@@ -34,9 +34,9 @@ test: setup $(testsum) ## all tests: pure Go, vet, race detector, memory debuggi
 	@echo "== 2/4 vet"
 	@$(GO) vet ./...
 	@echo "== 3/4 all packages under the race detector"
-	@$(GO) test -race -timeout 12m -json ./... | $(testsum) "race"
+	@TORCHFX_REQUIRE_LIBTORCH=1 $(GO) test -race -timeout 12m -json ./... | $(testsum) "race"
 	@echo "== 4/4 the bridge with a collection before every crossing: a missing KeepAlive fails here"
-	@GOGC=1 $(GO) test -tags torchfx_debug -timeout 12m -json ./cgo/... ./torchops/... | $(testsum) "debug"
+	@TORCHFX_REQUIRE_LIBTORCH=1 GOGC=1 $(GO) test -tags torchfx_debug -timeout 12m -json ./cgo/... ./torchops/... | $(testsum) "debug"
 
 $(testsum): scripts/testsum/main.go
 	@$(GO) build -o $@ ./scripts/testsum

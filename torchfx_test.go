@@ -35,18 +35,8 @@ func load(t testing.TB, name string, opts ...torchfx.LoadOption) *torchfx.Progra
 // libtorch is not there.
 func fixture(t testing.TB, name string) string {
 	t.Helper()
-	if err := libtorch.Open(); err != nil {
-		t.Skipf("needs libtorch: %v", err)
-	}
-	root := os.Getenv("TORCHFX_FIXTURES")
-	if root == "" {
-		root = filepath.Join("..", "shared", "fixtures")
-	}
-	path := filepath.Join(root, "pt2", "2.15.0", name, "model.pt2")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no recorded program at %s; set TORCHFX_FIXTURES to where they are", path)
-	}
-	return path
+	testenv.Libtorch(t)
+	return testenv.Fixtures(t, "pt2", "2.15.0", name, "model.pt2")
 }
 
 // ones returns a tensor that is closed with the test.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -15,9 +16,8 @@ import (
 // needLibtorch skips a test where libtorch is not set up.
 func needLibtorch(t testing.TB) {
 	t.Helper()
-	if err := libtorch.Open(); err != nil {
-		t.Skipf("needs libtorch: %v", err)
-	}
+	testenv.Libtorch(t)
+	require.NoError(t, libtorch.Open())
 }
 
 func tensor(t testing.TB, data []float32, shape ...int) *torch.Tensor {

@@ -481,15 +481,21 @@ func (r *recording) check(t *testing.T) {
 	require.NoError(t, Equal(g, g.Clone()))
 }
 
-// fixtures returns the folder of the shared recorded cases.
+// fixtures returns a folder of the shared recorded cases, as testenv.Fixtures does,
+// which imports this package.
 func fixtures(t *testing.T, sub string) string {
+	t.Helper()
 	root := os.Getenv("TORCHFX_FIXTURES")
 	if root == "" {
 		root = filepath.Join("..", "..", "shared", "fixtures")
 	}
 	dir := filepath.Join(root, sub)
 	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no recorded cases at %s; set TORCHFX_FIXTURES to where they are", dir)
+		miss := t.Skipf
+		if os.Getenv("TORCHFX_REQUIRE_FIXTURES") == "1" {
+			miss = t.Fatalf
+		}
+		miss("no recorded cases at %s; set TORCHFX_FIXTURES to where they are", dir)
 	}
 	return dir
 }

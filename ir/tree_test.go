@@ -13,23 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fixturesDir returns the folder of recorded programs, or skips the test.
-func fixturesDir(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("TORCHFX_FIXTURES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "fixtures")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no recorded programs: %s is not there; TORCHFX_FIXTURES can name another place", dir)
-	}
-	return dir
-}
-
 // eachModelJSON calls f with every JSON record of every archive.
 func eachModelJSON(t *testing.T, f func(name string, doc any)) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(fixturesDir(t), "pt2", "*", "*", "model.pt2"))
+	files, err := filepath.Glob(filepath.Join(fixtures(t, "pt2"), "*", "*", "model.pt2"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {

@@ -12,27 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/internal/testenv"
 )
 
-// fxFixtures returns the folder of the recorded cases of torch.fx.
-func fxFixtures(t *testing.T) string {
-	root := os.Getenv("TORCHFX_FIXTURES")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared", "fixtures")
-	}
-	dir := filepath.Join(root, "fx")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no recorded cases at %s; set TORCHFX_FIXTURES to where they are", dir)
-	}
-	return dir
-}
-
 func TestReplayFX(t *testing.T) {
-	root := fxFixtures(t)
-	if err := libtorch.Open(); err != nil {
-		t.Skipf("runs need libtorch: %v", err)
-	}
+	root := testenv.Fixtures(t, "fx")
+	testenv.Libtorch(t)
 	report, err := Run(context.Background(), []string{root}, Options{})
 	require.NoError(t, err)
 	require.Greater(t, len(report.Results), 200)
@@ -46,7 +31,7 @@ func TestReplayFX(t *testing.T) {
 // TestReplayFXFinds changes one thing at a time in a recorded case, which must
 // then fail and say so.
 func TestReplayFXFinds(t *testing.T) {
-	source := filepath.Join(fxFixtures(t), "literal_containers")
+	source := filepath.Join(testenv.Fixtures(t, "fx"), "literal_containers")
 	for _, tc := range []struct{ name, file, old, new, says string }{
 		{"code", "code.py", "[y, (x,)]", "[y, (y,)]", "code.py, line 5"},
 		{"graph", "graph.txt", "num_users=1", "num_users=3", "graph.txt, line"},
@@ -105,7 +90,7 @@ func TestFXTestsExist(t *testing.T) {
 
 // TestFXTestsAreCases has every line of the list name a recorded case, in order.
 func TestFXTestsAreCases(t *testing.T) {
-	root := fxFixtures(t)
+	root := testenv.Fixtures(t, "fx")
 	var cases []string
 	for line := range strings.Lines(fxTests) {
 		line = strings.TrimSpace(line)

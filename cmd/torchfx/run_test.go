@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/export"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 )
@@ -20,18 +19,8 @@ import (
 // or libtorch is not there.
 func recorded(t *testing.T, name string) string {
 	t.Helper()
-	if err := libtorch.Open(); err != nil {
-		t.Skipf("needs libtorch: %v", err)
-	}
-	root := os.Getenv("TORCHFX_FIXTURES")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "fixtures")
-	}
-	dir := filepath.Join(root, "pt2", "2.15.0", name)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no recorded program at %s; set TORCHFX_FIXTURES to where they are", dir)
-	}
-	return dir
+	testenv.Libtorch(t)
+	return testenv.Fixtures(t, "pt2", "2.15.0", name)
 }
 
 // invoke runs a command line in this process.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -10,16 +9,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
 // The embedded catalogue is what the libtorch that is set up says, if that is
 // the same version.
 func TestEmbeddedIsLive(t *testing.T) {
+	testenv.Libtorch(t)
 	text, version, err := live()
-	if errors.Is(err, ir.ErrMissing) {
-		t.Skip("no libtorch: run torchfx setup")
-	}
 	require.NoError(t, err)
 	if version != ir.Operators().Version() {
 		t.Skipf("libtorch is %s, the catalogue %s", version, ir.Operators().Version())
