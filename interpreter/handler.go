@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
@@ -99,8 +100,8 @@ func (Default) CallMethod(r *Run, name string, args []any, kwargs []torch.Kwarg)
 func method(name string) *ir.Func { return ir.FuncOf("torch.Tensor." + name) }
 
 // CallModule calls the submodule at a dotted path: a graph module through its
-// code generator, or something that checks its arguments and returns nothing,
-// as the guards of an exported program do.
+// code generator, a module of package nn, or something that checks its arguments
+// and returns nothing, as the guards of an exported program do.
 func (Default) CallModule(r *Run, path string, args []any, kwargs []torch.Kwarg) (any, error) {
 	v, err := r.Attr(path)
 	if err != nil {
@@ -121,6 +122,8 @@ func (Default) CallModule(r *Run, path string, args []any, kwargs []torch.Kwarg)
 			return nil, err
 		}
 		return processOutputs(m.Graph(), out)
+	case nn.Module:
+		return nn.Invoke(m, args, kwargs)
 	case checker:
 		if err := m.Check(args); err != nil {
 			return nil, refusal{err}
@@ -134,7 +137,7 @@ func (Default) CallModule(r *Run, path string, args []any, kwargs []torch.Kwarg)
 type checker interface{ Check(leaves []any) error }
 
 func notCallable(path string, v any) error {
-	return ir.Errorf(ir.ErrUnsupported, "call of module %s: expected a graph module or guards, got %T", path, v)
+	return ir.Errorf(ir.ErrUnsupported, "call of module %s: expected a graph module, an nn.Module or guards, got %T", path, v)
 }
 
 // Output returns the argument of the output node.

@@ -56,14 +56,22 @@ func Call3[A, B, C, R any](m Of3[A, B, C, R], a A, b B, c C) R {
 // enter runs the body of a module call, or tells the trace of it.
 func enter[R any](m Module, body func() R, args ...any) R {
 	s := m.base().shadow
-	switch {
-	case s == nil && torch.Traced(args...):
-		panic(&torch.Error{Op: typeName(m), Err: ir.Errorf(ir.ErrTrace,
-			"%w; trace the module that holds it, and reach it through the fields", ErrForeign)})
-	case s == nil || s.Path == "":
+	if s == nil {
+		refuseForeign(m, args...)
+	}
+	if s == nil || s.Path == "" {
 		return body()
 	}
 	return torch.As[R](s.Caller.CallModule(s, args, func() any { return body() }))
+}
+
+// refuseForeign panics where a module that the trace did not copy gets a value
+// of it.
+func refuseForeign(m Module, args ...any) {
+	if torch.Traced(args...) {
+		panic(&torch.Error{Op: typeName(m), Err: ir.Errorf(ir.ErrTrace,
+			"%w; trace the module that holds it, and reach it through the fields", ErrForeign)})
+	}
 }
 
 // Bind returns f, a method value of m such as m.Forward, so that calling it is

@@ -11,6 +11,9 @@ import (
 // those of a graph. Keywords are bound by the forward tag of m. Several results
 // come as an ir.PyTuple.
 func Invoke(m Module, args []any, kwargs []torch.Kwarg) (any, error) {
+	if l, ok := m.(layer); ok && classOf(m) != nil {
+		return torch.Try(func() any { return run(l, kwargs, args...) })
+	}
 	forward := reflect.ValueOf(m).MethodByName("Forward")
 	if !forward.IsValid() {
 		return nil, ir.Errorf(ir.ErrAttribute, "call %s: it has no method Forward", typeName(m))

@@ -44,12 +44,6 @@ type Container interface {
 	Rebuild(value func(name string, v any) any) Module
 }
 
-// leaf is embedded by the layers of this package. Their Forward is the call
-// itself, so that a model which calls a layer's Forward is traced rightly.
-type leaf struct{ Base }
-
-func (*leaf) layer() {}
-
 // isLayer reports whether calling m's Forward enters m already.
 func isLayer(m Module) bool { _, ok := m.(interface{ layer() }); return ok }
 

@@ -22,9 +22,17 @@ func (p Param) String() string {
 	return p.Name + "=" + ir.Repr(p.Default)
 }
 
-// Parameters returns the parameter list in the forward tag of m's Base, nil
-// where there is no tag.
+// Parameters returns the parameter list of m's forward: of a layer that of
+// Python's, otherwise what the forward tag of its Base says, nil where there is
+// no tag.
 func Parameters(m Module) ([]Param, error) {
+	if c := classOf(m); c != nil {
+		params := make([]Param, len(c.Forward))
+		for i, p := range c.Forward {
+			params[i] = Param{p.Name, p.Default}
+		}
+		return params, nil
+	}
 	f, ok := reflect.TypeOf(m).Elem().FieldByName("Base")
 	if !ok {
 		return nil, nil

@@ -90,7 +90,7 @@ func Describe(f reflect.StructField) Field {
 
 var tensorType = reflect.TypeFor[*torch.Tensor]()
 
-// state yields the tensor fields of m in order.
+// state yields the tensor fields of m in order, then what it holds otherwise.
 func state(m Module) iter.Seq2[Field, *torch.Tensor] {
 	return func(yield func(Field, *torch.Tensor) bool) {
 		v := reflect.ValueOf(m).Elem()
@@ -102,6 +102,13 @@ func state(m Module) iter.Seq2[Field, *torch.Tensor] {
 			if !yield(Describe(f), v.Field(i).Interface().(*torch.Tensor)) {
 				return
 			}
+		}
+		if h, ok := m.(Holder); ok {
+			more := true
+			h.RebuildTensors(func(name string, t *torch.Tensor) *torch.Tensor {
+				more = more && yield(Field{name, Parameter}, t)
+				return t
+			})
 		}
 	}
 }

@@ -38,6 +38,9 @@ func Call(op string, args ...any) (any, error) {
 	return CallMode(nil, op, args, kw)
 }
 
+// SplitKwargs takes the keywords off the end of args.
+func SplitKwargs(args []any) (positional []any, kw []Kwarg) { return splitKwargs(args) }
+
 // splitKwargs takes the keywords off the end of args.
 func splitKwargs(args []any) (positional []any, kw []Kwarg) {
 	n := 0

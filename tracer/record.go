@@ -68,7 +68,8 @@ func (t *Tracer) CallModule(m *nn.Shadow, args []any, forward func() any) any {
 	var out any
 	if t.config.leaf(m.Of, m.Path) {
 		t.attrs[m.Path] = m.Of
-		out = t.Record(ir.CallModule, m.Path, args, nil)
+		args, kw := torch.SplitKwargs(args)
+		out = t.Record(ir.CallModule, m.Path, args, kw)
 	} else {
 		out = forward()
 	}

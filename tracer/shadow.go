@@ -44,11 +44,17 @@ func (c *caster) cast(m nn.Module, path string) nn.Module {
 		})
 		c.modules[m] = made
 	} else {
-		v := reflect.New(reflect.TypeOf(m).Elem())
-		v.Elem().Set(reflect.ValueOf(m).Elem())
-		made = v.Interface().(nn.Module)
+		if holder, ok := m.(nn.Holder); ok {
+			made = holder.RebuildTensors(func(name string, value *torch.Tensor) *torch.Tensor {
+				return c.parameter(value, join(path, name))
+			})
+		} else {
+			v := reflect.New(reflect.TypeOf(m).Elem())
+			v.Elem().Set(reflect.ValueOf(m).Elem())
+			made = v.Interface().(nn.Module)
+		}
 		c.modules[m] = made // before the children, which may point back
-		c.fields(v.Elem(), m, path)
+		c.fields(reflect.ValueOf(made).Elem(), m, path)
 	}
 	nn.Cast(made, &nn.Shadow{Path: path, Of: m, Caller: c.t})
 	return made
@@ -82,13 +88,7 @@ func (c *caster) fields(v reflect.Value, m nn.Module, path string) {
 				}
 				continue
 			}
-			stand, known := c.values[value]
-			if !known {
-				stand = torch.NewValue(c.t, attribute{name}).Tensor()
-				c.values[value] = stand
-				c.t.values[name] = value
-			}
-			field.Set(reflect.ValueOf(stand))
+			field.Set(reflect.ValueOf(c.parameter(value, name)))
 		case nn.Module:
 			if reflect.ValueOf(value).IsNil() {
 				continue
@@ -96,6 +96,20 @@ func (c *caster) fields(v reflect.Value, m nn.Module, path string) {
 			field.Set(reflect.ValueOf(c.cast(value, join(path, nn.Describe(f).Name))))
 		}
 	}
+}
+
+// parameter returns what stands for a parameter in the shadow.
+func (c *caster) parameter(value *torch.Tensor, name string) *torch.Tensor {
+	if value == nil {
+		return nil
+	}
+	stand, known := c.values[value]
+	if !known {
+		stand = torch.NewValue(c.t, attribute{name}).Tensor()
+		c.values[value] = stand
+		c.t.values[name] = value
+	}
+	return stand
 }
 
 func (c *caster) fail(format string, args ...any) {

@@ -1,0 +1,51 @@
+package torchops
+
+import (
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// Define makes f what [Invoke] calls for the function name, unless it has an
+// implementation already. It is for packages that hold what is Python code in
+// PyTorch, such as nn/functional, and called while packages are initialised.
+//
+// f gets values of the kinds that a run has, see the package comment, and may
+// panic with an *[Error].
+func Define(name string, f func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error)) {
+	impl := &implementation{name: name, call: func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+		args, err := normalizeItems(withoutScopes(args))
+		if err != nil {
+			return nil, err
+		}
+		keywords := make([]Kwarg, len(kw))
+		for i, k := range kw {
+			v, err := normalize(k.Value)
+			if err != nil {
+				return nil, err
+			}
+			keywords[i] = Kwarg{k.Name, v}
+		}
+		type result struct {
+			v   any
+			err error
+		}
+		r, err := Try(func() result {
+			v, err := f(m, args, keywords)
+			return result{v, err}
+		})
+		if err == nil {
+			err = r.err
+		}
+		return r.v, err
+	}}
+	implementations.LoadOrStore(ir.FuncOf(name), impl)
+}
+
+// DefineBuiltin makes the function name, or the method "torch.Tensor.<name>",
+// the first of the operator's overloads that takes the arguments, unless it has
+// an implementation already.
+func DefineBuiltin(name string, overloads ...string) {
+	method := len(name) > 13 && name[:13] == "torch.Tensor."
+	p := &public{name, overloads, matchPublic, method}
+	implementations.LoadOrStore(ir.FuncOf(name), &implementation{name: name, call: p.call})
+}
