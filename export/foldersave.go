@@ -15,8 +15,8 @@ import (
 
 // WriteState writes a state dict as torch.save does, so that torch.load gives an
 // OrderedDict of these tensors, in order; tensors of one storage share it there,
-// too. As in Python's state_dict, parameters are plain tensors. Storages are
-// written whole.
+// too. As in Python's state_dict, parameters are plain tensors. Storages, whose
+// bytes are little-endian, are written whole.
 func WriteState(w io.Writer, tensors iter.Seq2[string, *Tensor]) error {
 	p := &stateWriter{storages: map[*Storage]int{}}
 	if err := p.pickle(tensors); err != nil {
@@ -28,7 +28,7 @@ func WriteState(w io.Writer, tensors iter.Seq2[string, *Tensor]) error {
 		data []byte
 	}{
 		{"data.pkl", p.out.Bytes()}, {".format_version", []byte("1")}, {".storage_alignment", []byte("64")},
-		{"byteorder", []byte(nativeOrder())},
+		{"byteorder", []byte("little")},
 	}
 	for i, s := range p.order {
 		data := s.Bytes()
