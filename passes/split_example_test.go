@@ -40,7 +40,7 @@ func ExampleSplit() {
 	// graph():
 	//     %x : [num_users=1] = placeholder[target=x]
 	//     %y : [num_users=1] = placeholder[target=y]
-	//     %submod_0 : [num_users=2] = call_module[target=submod_0](args = (%x,), kwargs = {})
+	//     %submod_0 : [num_users=1] = call_module[target=submod_0](args = (%x,), kwargs = {})
 	//     %submod_1 : [num_users=1] = call_module[target=submod_1](args = (%submod_0, %y), kwargs = {})
 	//     return submod_1
 	// submod_0 graph():
