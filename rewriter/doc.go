@@ -1,21 +1,27 @@
 // Package rewriter finds patterns in graphs and replaces them.
 //
 // A pattern is a small graph: its placeholders match anything, its other nodes
-// match nodes of the same kind, and the values that it returns are what a
-// replacement must return too. Patterns are graphs and graph modules, never Go
-// functions: the front door (package torchfx) traces those first.
+// match nodes that call the same thing, and the values that it returns are what a
+// replacement must return too. Patterns are graphs, graph modules and Python code
+// text, never Go functions: the front door (package torchfx) traces those first.
 //
-//	pattern := ir.NewGraph()                  // x + 0
-//	x := pattern.Placeholder("x")
-//	pattern.Output(pattern.CallFunction(add, []ir.Arg{x, ir.Int(0)}))
-//	identity := ir.NewGraph()                 // x
-//	identity.Output(identity.Placeholder("x"))
-//	matches, err := rewriter.ReplacePattern(module, pattern, identity)
+//	matches, err := rewriter.ReplacePattern(module,
+//		"def forward(self, x):\n    y = torch.add(x, 0)\n    return y",
+//		"def forward(self, x):\n    return x")
 //
-// The package is pure Go and knows no tensors. A match is data; a replacement
-// reports the nodes that it made and removed. A Matcher may be shared by
-// goroutines, the module being rewritten may not.
+// Without options a pattern matches what torch.fx's SubgraphMatcher matches, in
+// the same order; [NewMatcher] lists the rules. Options look further:
+// [LooseArguments] compares calls by the parameters of the operator,
+// [Commutative] takes operands in both orders, [IgnoreLiterals], [NameMatch] and
+// [NameNodes] are torch.fx's own. [Explain] tells why a place did not match.
 //
-// Not here yet: code text as patterns, the reason of a failed match, name maps,
-// commutative and variadic patterns.
+// [Replace] checks a replacement before it changes anything, so that a graph is
+// either rewritten at a match or as it was; it reports the nodes that it made
+// and removed. It knows no tensors and cannot compare numbers: that pattern and
+// replacement compute the same is the caller's to know. It moves no step with an
+// effect, but as in torch.fx the steps of a match are gathered in one place: a
+// step outside of the match that writes a tensor which the match reads, between
+// the match's nodes, is not seen.
+//
+// A [Matcher] may be shared by goroutines; the module being rewritten may not.
 package rewriter

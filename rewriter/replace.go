@@ -8,11 +8,9 @@ import (
 
 // ReplacePattern replaces every match of pattern in m by replacement and
 // returns the matches in program order. Pattern and replacement are each an
-// *ir.Graph or an *ir.GraphModule; their placeholders correspond by position,
-// and so do the values that they return. Follows torch.fx.replace_pattern.
-//
-// Attributes that the replacement's targets name and m lacks are taken over
-// from the replacement, when that is a graph module.
+// *ir.Graph, an *ir.GraphModule or a string of Python code; their placeholders
+// correspond by position, and so do the values that they return. Follows
+// torch.fx.replace_pattern; see [Replace].
 func ReplacePattern(m *ir.GraphModule, pattern, replacement any) ([]Match, error) {
 	replaced, err := Replace(m, pattern, With(replacement))
 	matches := make([]Match, len(replaced))
@@ -23,242 +21,220 @@ func ReplacePattern(m *ir.GraphModule, pattern, replacement any) ([]Match, error
 }
 
 // Replace is [ReplacePattern] with options: filters, a replacement made for
-// each match, looser literals. Follows torch.fx.subgraph_rewriter's
-// replace_pattern_with_filters. On error m may hold the replacements made
-// before it; the returned slice lists those.
+// each match, other rules of matching. It follows torch.fx.subgraph_rewriter's
+// replace_pattern_with_filters:
+//
+//   - All matches are found and filtered first, then replaced one after the other;
+//     inputs that an earlier replacement took away are what stands for them now,
+//     also inside of lists.
+//   - The copy of the replacement stands before the first user of a result, or
+//     behind the last result where nobody reads one. Its nodes keep the
+//     replacement's names, as far as these are free, and its meta.
+//   - Where an input of the replacement comes later than that, the copy stands
+//     behind the input, and the users in between move behind the copy. torch.fx
+//     makes a graph in a wrong order there. When such a move would change the order
+//     of effects, or an input depends on a result, the match is reported as an
+//     error of class [ir.ErrRuntime].
+//   - Attributes that the replacement's targets name and m lacks come from the
+//     module that the replacement belongs to, under the same path: nested graph
+//     modules as copies, other values shared. What m has already stays.
+//   - With a graph module as replacement, m's submodules that nothing uses any
+//     more are deleted, and m's graph is linted.
+//
+// Each match is replaced as a whole or not at all. On error the returned slice
+// lists what was replaced before it.
 func Replace(m *ir.GraphModule, pattern any, opts ...Option) ([]Replaced, error) {
-	var c config
-	for _, o := range opts {
-		o(&c)
+	c := configure(opts)
+	if c.matchOutput || c.overlapping {
+		return nil, ir.Errorf(ir.ErrValue, "replace: expected matches that can be replaced one by one, got MatchOutput or Overlapping")
 	}
-	if c.replacement == nil && c.callback == nil {
-		return nil, ir.Errorf(ir.ErrAssertion, "replace: Must provide either a replacement GraphModule or a replacement callback")
+	e := &edit{module: m, config: c}
+	var err error
+	if e.pattern, err = graphOf("pattern", pattern); err != nil {
+		return nil, err
 	}
-	pg, _, err := graphOf("pattern", pattern)
+	if e.common, err = e.replacement(); err != nil {
+		return nil, err
+	}
+	matches, err := e.find()
 	if err != nil {
 		return nil, err
 	}
-	var rg *ir.Graph
-	var source *ir.GraphModule
-	if c.callback == nil {
-		if rg, source, err = graphOf("replacement", c.replacement); err != nil {
+	for i := range matches {
+		if err := e.replace(&matches[i]); err != nil {
+			return e.done, err
+		}
+	}
+	if _, ok := c.replacement.(*ir.GraphModule); ok && c.callback == nil {
+		m.DeleteUnusedSubmodules()
+		if err := m.Graph().Lint(); err != nil {
+			return e.done, err
+		}
+	}
+	return e.done, nil
+}
+
+// An edit is a series of replacements in one module.
+type edit struct {
+	module  *ir.GraphModule
+	config  *config
+	pattern *ir.Graph
+	common  *ir.Graph // the replacement, nil where a callback makes it
+	moved   map[*ir.Node]move
+	done    []Replaced
+}
+
+// A move is what stands for a node since a replacement took it away.
+type move struct {
+	to ir.Arg
+	at int // number of the replacement
+}
+
+// replacement returns the checked replacement, nil where a callback makes it.
+func (e *edit) replacement() (*ir.Graph, error) {
+	if e.config.callback != nil {
+		return nil, nil
+	}
+	if e.config.replacement == nil {
+		return nil, ir.Errorf(ir.ErrAssertion, "replace: Must provide either a replacement GraphModule or a replacement callback")
+	}
+	g, err := graphOf("replacement", e.config.replacement)
+	if err != nil {
+		return nil, err
+	}
+	return g, checkReplacement(g)
+}
+
+// checkReplacement finds what would go wrong halfway.
+func checkReplacement(g *ir.Graph) error {
+	if _, err := g.OutputNode(); err != nil {
+		return ir.Errorf(ir.ErrAssertion, "replacement: %w", err)
+	}
+	if err := g.Lint(); err != nil {
+		return ir.Errorf(ir.ErrRuntime, "replacement: %w", err)
+	}
+	return nil
+}
+
+// find returns the matches that all filters accept.
+func (e *edit) find() ([]Match, error) {
+	matcher, err := newMatcher(e.pattern, e.config)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(matcher.pattern.results, computes) {
+		return nil, ir.Errorf(ir.ErrAssertion, "replace: expected a pattern with a result that it computes, got none")
+	}
+	if e.common != nil {
+		// before the first change, and without a match too
+		if err := sameCounts(len(matcher.pattern.placeholders), len(matcher.pattern.results), e.common); err != nil {
 			return nil, err
 		}
 	}
-	matcher, err := NewMatcher(pg, opts...)
-	if err != nil {
-		return nil, err
-	}
-	g := m.Graph()
+	g := e.module.Graph()
 	matches, err := matcher.Match(g)
 	if err != nil {
 		return nil, err
 	}
-	matches = slices.DeleteFunc(matches, func(match Match) bool {
-		return slices.ContainsFunc(c.filters, func(f Filter) bool { return !f(&match, g, pg) })
-	})
-	var done []Replaced
-	e := edit{module: m, pattern: matcher.pattern, moved: map[*ir.Node]ir.Arg{}}
-	for _, match := range matches {
-		with := rg
-		if c.callback != nil {
-			if with, err = c.callback(&match, g, pg); err != nil {
-				return done, err
+	return slices.DeleteFunc(matches, func(m Match) bool {
+		return slices.ContainsFunc(e.config.filters, func(f Filter) bool {
+			if f(&m, g, e.pattern) {
+				return false
 			}
-		}
-		r, err := e.apply(match, with)
-		if err != nil {
-			return done, err
-		}
-		done = append(done, r)
-	}
-	if source != nil && len(done) > 0 {
-		takeAttributes(m, source)
-	}
-	return done, nil
+			if e.config.explain != nil {
+				e.config.explain(Reason{At: m.At(), Want: m.Anchor, Why: "a filter refused the match"})
+			}
+			return true
+		})
+	}), nil
 }
 
-// graphOf reads one of the forms that a pattern may have.
-func graphOf(what string, v any) (*ir.Graph, *ir.GraphModule, error) {
-	switch v := v.(type) {
-	case *ir.Graph:
-		return v, nil, nil
-	case *ir.GraphModule:
-		return v.Graph(), v, nil
+// sameCounts compares what a pattern takes and returns with a replacement.
+func sameCounts(inputs, results int, with *ir.Graph) error {
+	n := 0
+	for p := range with.Nodes() {
+		if p.Op() == ir.Placeholder {
+			n++
+		}
 	}
-	return nil, nil, ir.Errorf(ir.ErrType, "replace: expected a *ir.Graph or *ir.GraphModule as %s, got %T", what, v)
+	if n != inputs {
+		return ir.Errorf(ir.ErrAssertion, "replace: Placeholder count mismatch: %d vs %d", inputs, n)
+	}
+	if n := len(returned(with)); n != results {
+		return ir.Errorf(ir.ErrAssertion, "replace: Returning nodes count mismatch: %d vs %d", results, n)
+	}
+	return nil
 }
 
-// takeAttributes copies what the replacement names and m lacks.
-func takeAttributes(m, source *ir.GraphModule) {
-	for n := range source.Graph().Nodes() {
-		if n.Op() != ir.GetAttr && n.Op() != ir.CallModule {
-			continue
-		}
-		path := n.Target().String()
-		if _, has := m.Attr(path); has {
-			continue
-		}
-		if v, ok := source.Attr(path); ok {
-			m.SetAttr(path, v)
-		}
+// returned lists what a replacement gives back: the items of a tuple or list,
+// else the one value.
+func returned(with *ir.Graph) []ir.Arg {
+	a := with.Last().Arg(0)
+	if s, ok := asSequence(a); ok {
+		return items(s)
 	}
+	return []ir.Arg{a}
 }
 
-// edit is a series of replacements in one module.
-type edit struct {
-	module  *ir.GraphModule
-	pattern *pattern
-	moved   map[*ir.Node]ir.Arg // nodes that earlier replacements took out, and what stands for them now
-}
-
-// apply replaces one match by a copy of the graph with.
-func (e *edit) apply(match Match, with *ir.Graph) (Replaced, error) {
-	g := e.module.Graph()
-	var placeholders []*ir.Node
-	for n := range with.Nodes() {
-		if n.Op() == ir.Placeholder {
-			placeholders = append(placeholders, n)
+// replace replaces one match.
+func (e *edit) replace(m *Match) error {
+	for i, a := range m.Inputs {
+		m.Inputs[i] = ir.MapNodes(a, e.now)
+	}
+	i := 0
+	for p := range e.pattern.Nodes() {
+		if p.Op() == ir.Placeholder {
+			m.Nodes[p] = m.Inputs[i]
+			i++
 		}
 	}
-	if len(match.Inputs) != len(placeholders) {
-		return Replaced{}, ir.Errorf(ir.ErrAssertion, "replace: Placeholder count mismatch: pattern has %d, replacement %d", len(match.Inputs), len(placeholders))
+	with := e.common
+	if with == nil {
+		var err error
+		if with, err = e.config.callback(m, e.module.Graph(), e.pattern); err != nil {
+			return err
+		}
+		if with == nil {
+			return ir.Errorf(ir.ErrType, "replace at %s: expected a graph from the callback, got nil", m.At().Name())
+		}
+		if err := checkReplacement(with); err != nil {
+			return err
+		}
+		if err := sameCounts(len(m.Inputs), len(m.Result), with); err != nil {
+			return err
+		}
 	}
-	out, err := with.OutputNode()
+	p, err := newPatch(e.module.Graph(), m, with, e.config.loose)
 	if err != nil {
-		return Replaced{}, err
+		return err
 	}
-	if n := len(results(out)); n != len(match.Result) {
-		return Replaced{}, ir.Errorf(ir.ErrAssertion, "replace: Returning nodes count mismatch: pattern returns %d, replacement %d", len(match.Result), n)
-	}
-	copied := map[*ir.Node]ir.Arg{}
-	for i, p := range placeholders {
-		match.Inputs[i] = ir.MapNodes(match.Inputs[i], e.now)
-		copied[p] = match.Inputs[i]
-	}
-	at, err := insertPoint(match)
+	r, err := p.apply(e.pattern)
 	if err != nil {
-		return Replaced{}, err
+		return err
 	}
-	restore, err := g.InsertBefore(at)
-	if err != nil {
-		return Replaced{}, err
+	e.done = append(e.done, r)
+	if e.moved == nil {
+		e.moved = map[*ir.Node]move{}
 	}
-	r := Replaced{Match: match}
-	lookup := func(m *ir.Node) ir.Arg { return copied[m] }
-	for n := range with.Nodes() {
-		if n.Op() == ir.Placeholder || n.Op() == ir.Output {
-			continue
+	for i, old := range m.Result {
+		if p.results[i] != ir.Arg(old) {
+			e.moved[old] = move{p.results[i], len(e.done)}
 		}
-		made, err := g.CopyNode(n, lookup)
-		if err != nil {
-			restore()
-			return Replaced{}, err
-		}
-		copied[n] = made
-		r.Made = append(r.Made, made)
 	}
-	restore()
-	for i, a := range results(out) {
-		old := match.Result[i]
-		now := ir.MapNodes(a, lookup)
-		if n, ok := now.(*ir.Node); ok {
-			old.ReplaceAllUsesWith(n)
-		} else {
-			replaceWithLiteral(old, now)
-		}
-		e.moved[old] = now
-	}
-	r.Removed, err = e.remove(match)
-	return r, err
+	return takeAttributes(e.module, r.Made, with.Owner())
 }
 
-// now returns what stands for n after earlier replacements.
+// now returns what stands for n after the replacements so far.
 func (e *edit) now(n *ir.Node) ir.Arg {
-	for {
-		a, ok := e.moved[n]
-		if !ok {
+	for at := 0; ; {
+		m, ok := e.moved[n]
+		if !ok || m.at <= at {
 			return n
 		}
-		m, isNode := a.(*ir.Node)
-		if !isNode || m == n {
-			return a
+		next, isNode := m.to.(*ir.Node)
+		if !isNode {
+			return m.to
 		}
-		n = m
+		n, at = next, m.at
 	}
-}
-
-// insertPoint is the first user of a returned value, or the place behind the
-// last returned one.
-func insertPoint(match Match) (*ir.Node, error) {
-	var first *ir.Node
-	for _, n := range match.Result {
-		for u := range n.Users() {
-			if (first == nil || u.Before(first)) && !matched(match, u) {
-				first = u
-			}
-		}
-	}
-	if first != nil {
-		return first, nil
-	}
-	last := match.Result[0]
-	for _, n := range match.Result {
-		if last.Before(n) {
-			last = n
-		}
-	}
-	if last.Next() == nil {
-		return nil, ir.Errorf(ir.ErrAssertion, "replace: nothing stands behind %s where the replacement could go", last.Name())
-	}
-	return last.Next(), nil
-}
-
-func matched(match Match, n *ir.Node) bool {
-	for p, a := range match.Nodes {
-		if a == ir.Arg(n) && computes(p) {
-			return true
-		}
-	}
-	return false
-}
-
-func replaceWithLiteral(old *ir.Node, literal ir.Arg) {
-	swap := func(m *ir.Node) ir.Arg {
-		if m == old {
-			return literal
-		}
-		return m
-	}
-	for u := range old.Users() {
-		args, kwargs := slices.Clone(u.Args()), slices.Clone(u.Kwargs())
-		for i := range args {
-			args[i] = ir.MapNodes(args[i], swap)
-		}
-		for i := range kwargs {
-			kwargs[i].Value = ir.MapNodes(kwargs[i].Value, swap)
-		}
-		u.SetOperands(args, kwargs)
-	}
-}
-
-// remove erases the matched nodes, users before what they read.
-func (e *edit) remove(match Match) (names []string, err error) {
-	kept := map[*ir.Node]bool{}
-	for _, a := range match.Inputs {
-		if n, ok := a.(*ir.Node); ok {
-			kept[n] = true
-		}
-	}
-	for p := range e.pattern.graph.Backward() {
-		n, ok := match.Nodes[p].(*ir.Node)
-		if !ok || !computes(p) || kept[n] {
-			continue
-		}
-		if err := e.module.Graph().Erase(n); err != nil {
-			return names, err
-		}
-		names = append(names, n.Name())
-	}
-	return names, nil
 }

@@ -1,0 +1,287 @@
+package rewriter
+
+import (
+	"slices"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// A patch is the replacement of one match, checked and placed while nothing in
+// the graph has changed yet.
+type patch struct {
+	graph   *ir.Graph
+	match   *Match
+	with    *ir.Graph
+	copied  map[*ir.Node]ir.Arg // node of with -> what stands for it in graph
+	spliced map[*ir.Node]bool   // placeholders of with whose items go into the list that they stand in
+	results []ir.Arg            // what takes the place of the match's results, once the patch is applied
+	at      *ir.Node            // the copy goes before it
+	late    []*ir.Node          // users of the results that move behind the copy, in order
+}
+
+// newPatch finds the place for a replacement.
+func newPatch(g *ir.Graph, m *Match, with *ir.Graph, loose bool) (*patch, error) {
+	p := &patch{graph: g, match: m, with: with, copied: map[*ir.Node]ir.Arg{}, spliced: map[*ir.Node]bool{}}
+	pattern := make([]*ir.Node, 0, len(m.Inputs))
+	for q := range m.Anchor.Graph().Nodes() {
+		if q.Op() == ir.Placeholder {
+			pattern = append(pattern, q)
+		}
+	}
+	i := 0
+	for n := range with.Nodes() {
+		if n.Op() == ir.Placeholder {
+			p.copied[n] = m.Inputs[i]
+			p.spliced[n] = loose && isRest(pattern[i])
+			i++
+		}
+	}
+	return p, p.place()
+}
+
+// place decides where the copy goes.
+func (p *patch) place() error {
+	if p.at = p.upstream(); p.at == nil {
+		return ir.Errorf(ir.ErrAssertion, "replace at %s: The insert point can't be None", p.match.At().Name())
+	}
+	last := p.lastInput()
+	if last == nil || last.Before(p.at) {
+		return nil
+	}
+	p.at = last.Next()
+	return p.moveBehind(last)
+}
+
+// upstream is torch.fx's place: the first user of a result, else the node after
+// the last result.
+func (p *patch) upstream() *ir.Node {
+	var first, last *ir.Node
+	for _, n := range p.match.Result {
+		if last == nil || last.Before(n) {
+			last = n
+		}
+		for u := range n.Users() {
+			if first == nil || u.Before(first) {
+				first = u
+			}
+		}
+	}
+	if first == nil {
+		return last.Next()
+	}
+	return first
+}
+
+// lastInput is the last node among the inputs that the replacement reads.
+func (p *patch) lastInput() *ir.Node {
+	var last *ir.Node
+	for q, a := range p.copied {
+		if q.NumUsers() == 0 {
+			continue
+		}
+		ir.Walk(a, func(leaf ir.Arg) {
+			if n, ok := leaf.(*ir.Node); ok && (last == nil || last.Before(n)) {
+				last = n
+			}
+		})
+	}
+	return last
+}
+
+// moveBehind notes the nodes up to last that depend on a result and so have to
+// come after the copy. Only nodes without effects move, and only past such.
+func (p *patch) moveBehind(last *ir.Node) error {
+	inputs := map[*ir.Node]bool{}
+	for q, a := range p.copied {
+		ir.Walk(a, func(leaf ir.Arg) {
+			if n, ok := leaf.(*ir.Node); ok && q.NumUsers() > 0 {
+				inputs[n] = true
+			}
+		})
+	}
+	computed := map[*ir.Node]bool{}
+	for n := range p.match.computed() {
+		computed[n] = true
+	}
+	results := map[*ir.Node]bool{}
+	var n *ir.Node // the first user outside of the match
+	for i, old := range p.match.Result {
+		if p.result(i) == ir.Arg(old) {
+			continue
+		}
+		results[old] = true
+		for u := range old.Users() {
+			if !computed[u] && (n == nil || u.Before(n)) {
+				n = u
+			}
+		}
+	}
+	if n == nil || last.Before(n) {
+		return nil
+	}
+	late := map[*ir.Node]bool{}
+	var impure *ir.Node
+	for ; n != last.Next(); n = n.Next() {
+		n.Operands(func(m *ir.Node) { late[n] = late[n] || !computed[n] && (results[m] || late[m]) })
+		if late[n] {
+			p.late = append(p.late, n)
+		}
+		if late[n] && inputs[n] {
+			return ir.Errorf(ir.ErrRuntime, "replace at %s: expected inputs that do not depend on a result, got %s",
+				p.match.At().Name(), n.Name())
+		}
+		if impure == nil && n.IsImpure() {
+			impure = n
+		}
+	}
+	if impure != nil {
+		return ir.Errorf(ir.ErrRuntime, "replace at %s: expected the input %s before the first user %s of a result, "+
+			"or nothing with an effect between them, got %s", p.match.At().Name(), last.Name(), p.late[0].Name(), impure.Name())
+	}
+	return nil
+}
+
+// result returns what takes the place of result i: as far as known before the
+// copy is made, nil where it is a new node.
+func (p *patch) result(i int) ir.Arg {
+	return ir.MapNodes(returned(p.with)[i], func(n *ir.Node) ir.Arg { return p.copied[n] })
+}
+
+// apply makes the copy, has the users of the results read it, and takes the
+// match out.
+func (p *patch) apply(pattern *ir.Graph) (Replaced, error) {
+	r := Replaced{Match: *p.match}
+	if err := p.copy(&r); err != nil {
+		return r, err
+	}
+	for _, n := range p.late {
+		if err := p.at.Prepend(n); err != nil {
+			return r, err
+		}
+	}
+	for i := range p.match.Result {
+		p.results = append(p.results, p.result(i))
+	}
+	p.redirect(r.Made)
+	for q := range pattern.Backward() {
+		n, ok := p.match.Nodes[q].(*ir.Node)
+		if !ok || !computes(q) {
+			continue
+		}
+		if err := p.graph.Erase(n); err != nil {
+			return r, err
+		}
+		r.Removed = append(r.Removed, n)
+	}
+	return r, nil
+}
+
+// copy puts the replacement's nodes in.
+func (p *patch) copy(r *Replaced) error {
+	restore, err := p.graph.InsertBefore(p.at)
+	if err != nil {
+		return err
+	}
+	defer restore()
+	lookup := func(n *ir.Node) ir.Arg { return p.copied[n] }
+	for n := range p.with.Nodes() {
+		if n.Op() == ir.Output {
+			break
+		}
+		if n.Op() == ir.Placeholder {
+			continue
+		}
+		c, err := p.graph.CopyNode(n, lookup)
+		if err != nil {
+			return err
+		}
+		if args, changed := p.splice(n); changed {
+			c.SetArgs(args...)
+		}
+		p.copied[n] = c
+		r.Made = append(r.Made, c)
+	}
+	return nil
+}
+
+// splice returns the positional arguments of a copy of n with the items of
+// spliced placeholders in their places.
+func (p *patch) splice(n *ir.Node) (args []ir.Arg, changed bool) {
+	n.Operands(func(m *ir.Node) { changed = changed || p.spliced[m] })
+	if !changed {
+		return nil, false
+	}
+	return p.spliceItems(n.Args()), true
+}
+
+func (p *patch) spliceItems(all []ir.Arg) []ir.Arg {
+	var out []ir.Arg
+	for _, a := range all {
+		switch a := a.(type) {
+		case *ir.Node:
+			if rest, ok := p.copied[a].(ir.Tuple); ok && p.spliced[a] {
+				out = append(out, items(rest)...)
+				continue
+			}
+			out = append(out, p.copied[a])
+		case ir.List:
+			out = append(out, ir.ListOf(p.spliceItems(items(a))...))
+		case ir.Tuple:
+			out = append(out, ir.TupleOf(p.spliceItems(items(a))...))
+		default:
+			out = append(out, ir.MapNodes(a, func(m *ir.Node) ir.Arg { return p.copied[m] }))
+		}
+	}
+	return out
+}
+
+// redirect has the users of the results read what takes their place, all at
+// once: an input that is returned too may take the place of another result. The
+// new nodes read the inputs as they are.
+func (p *patch) redirect(made []*ir.Node) {
+	to := map[*ir.Node]ir.Arg{}
+	simple := true
+	for i, old := range p.match.Result {
+		if p.results[i] == ir.Arg(old) {
+			continue
+		}
+		_, isNode := p.results[i].(*ir.Node)
+		to[old] = p.results[i]
+		simple = simple && isNode && !slices.Contains(p.match.Inputs, ir.Arg(old))
+	}
+	for _, old := range p.match.Result {
+		if now, ok := to[old].(*ir.Node); ok && simple {
+			old.ReplaceAllUsesWith(now)
+		}
+	}
+	if simple {
+		return
+	}
+	isNew := map[*ir.Node]bool{}
+	for _, n := range made {
+		isNew[n] = true
+	}
+	swap := func(m *ir.Node) ir.Arg {
+		if now, ok := to[m]; ok {
+			return now
+		}
+		return m
+	}
+	done := map[*ir.Node]bool{}
+	for _, old := range p.match.Result {
+		for u := range old.Users() {
+			if isNew[u] || done[u] {
+				continue
+			}
+			done[u] = true
+			args, kwargs := slices.Clone(u.Args()), slices.Clone(u.Kwargs())
+			for i := range args {
+				args[i] = ir.MapNodes(args[i], swap)
+			}
+			for i := range kwargs {
+				kwargs[i].Value = ir.MapNodes(kwargs[i].Value, swap)
+			}
+			u.SetOperands(args, kwargs)
+		}
+	}
+}
