@@ -306,11 +306,13 @@ func powInts(a, n int64) (any, error) {
 	case a == -1:
 		return 1 - 2*(n&1), nil
 	}
-	product, ok := int64(1), true
+	product := int64(1)
 	for range n {
-		if product, ok = mulInts(product, a); !ok {
+		next, ok := mulInts(product, a)
+		if !ok {
 			return nil, errTooLarge("int power")
 		}
+		product = next
 	}
 	return product, nil
 }

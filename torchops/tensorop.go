@@ -25,7 +25,8 @@ type tensorBinary struct {
 func (o *tensorBinary) apply(m *libtorch.Mode, x, y any, inplace bool) (v any, ok bool, err error) {
 	t, xt := x.(*Tensor)
 	u, yt := y.(*Tensor)
-	op, args := "", []any{x, y}
+	var op string
+	args := []any{x, y}
 	switch {
 	case !xt && kindOf(x) == notNumber, !yt && kindOf(y) == notNumber, o.tensorsOnly && !(xt && yt):
 		return nil, false, nil
