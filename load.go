@@ -77,6 +77,9 @@ func Load(path string, opts ...LoadOption) (*Program, error) {
 			return nil, err
 		}
 	}
+	if err := reachable(c.device); err != nil {
+		return nil, err
+	}
 	operators, err := libtorch.Operators()
 	if err != nil {
 		return nil, err
@@ -92,6 +95,24 @@ func Load(path string, opts ...LoadOption) (*Program, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// reachable says what keeps a CUDA device from being used, which libtorch itself
+// would tell of each tensor as a missing kernel.
+func reachable(d *ir.Device) error {
+	if d == nil || d.Kind() != ir.DeviceCUDA {
+		return nil
+	}
+	info, err := libtorch.GetInfo()
+	switch {
+	case err != nil:
+		return err
+	case !info.CUDA:
+		return ir.Errorf(ir.ErrMissing, "device %s: no CUDA: %s; `torchfx setup --cuda` fetches libtorch's half, `torchfx doctor` says what is used", d, info.CUDAWhy)
+	case d.Index() >= info.CUDADevices:
+		return ir.Errorf(ir.ErrValue, "device %s: expected an index below %d, the number of devices", d, info.CUDADevices)
+	}
+	return nil
 }
 
 // newProgram makes a program of an open file, which it takes over if there is no

@@ -258,6 +258,20 @@ func TestCloseWaitsForRuns(t *testing.T) {
 	wg.Wait()
 }
 
+func TestOnDeviceSaysWhyThereIsNone(t *testing.T) {
+	path := fixture(t, "linear_relu")
+	info, err := libtorch.GetInfo()
+	require.NoError(t, err)
+	_, err = torchfx.Load(path, torchfx.OnDevice(ir.NewDevice(ir.DeviceCUDA, info.CUDADevices)))
+	if info.CUDA {
+		require.ErrorIs(t, err, ir.ErrValue)
+		return
+	}
+	require.ErrorIs(t, err, ir.ErrMissing)
+	require.ErrorContains(t, err, info.CUDAWhy)
+	require.ErrorContains(t, err, "torchfx setup --cuda")
+}
+
 func TestOnDeviceRedirectsCreationOperators(t *testing.T) {
 	meta := ir.NewDevice(ir.DeviceMeta, -1)
 	p := load(t, "factory_args", torchfx.OnDevice(meta))
