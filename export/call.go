@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -25,6 +26,9 @@ func (s *scope) call(n *nodeJSON) {
 		args, kwargs = s.bind(n, t.schema)
 		s.checkResults(n, t.schema)
 	case t.kind == symbolicTarget:
+		if want := cmp.Or(symbolicArity[n.target], 2); len(n.inputs) != want {
+			s.fault(ir.ErrFormat, "%s: expected arguments: %d, got %d", n.target, want, len(n.inputs))
+		}
 		for i := range n.inputs {
 			args = append(args, s.arg(&n.inputs[i].arg))
 		}

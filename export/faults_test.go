@@ -55,6 +55,11 @@ func TestProgramFaults(t *testing.T) {
 		{"a dispatcher name", ir.ErrUnsupported, "unknown target aten::linear", func(o object) { o.node(0)["target"] = "aten::linear" }},
 		{"an unknown higher-order operator", ir.ErrUnsupported, "unknown higher-order operator conda", func(o object) { o.node(0)["target"] = "torch.ops.higher_order.conda" }},
 		{"a Triton kernel", ir.ErrUnsupported, "a Triton kernel needs Python", func(o object) { o.node(0)["target"] = "torch.ops.higher_order.triton_kernel_wrapper_functional" }},
+		{"a symbolic operator of no arguments", ir.ErrFormat, "node linear: _operator.gt: expected arguments: 2, got 0", func(o object) {
+			o.node(0)["target"], o.node(0)["inputs"] = "_operator.gt", list{}
+		}},
+		{"a symbolic negation of three", ir.ErrFormat, "node linear: _operator.neg: expected arguments: 1, got 3", func(o object) { o.node(0)["target"] = "_operator.neg" }},
+		{"a single output", ir.ErrFormat, "expected a tuple as the graph's output, got a single tensor", func(o object) { o.graph()["is_single_tensor_return"] = true }},
 		{"an extension", ir.ErrUnsupported, "belongs to an extension of torch.export", func(o object) { o.node(0)["target"] = "#ns:op" }},
 		{"no specs", ir.ErrFormat, "signature and graph disagree: 1 outputs, 0 output specs", func(o object) { o.signature()["output_specs"] = list{} }},
 		{"another name in the spec", ir.ErrFormat, "input 2: signature and graph disagree: x in the graph, y in the signature", func(o object) {

@@ -27,6 +27,9 @@ func (l *linker) signature(m *graphModuleJSON) {
 	if len(m.graph.outputs) != len(m.outputs) {
 		l.faults.add(ir.ErrFormat, "%s: signature and graph disagree: %d outputs, %d output specs", l.record, len(m.graph.outputs), len(m.outputs))
 	}
+	if m.graph.single {
+		l.faults.add(ir.ErrFormat, "%s: expected a tuple as the graph's output, got a single tensor, as in a subgraph", l.record)
+	}
 	for i := range min(len(m.graph.inputs), len(m.inputs), len(ins)) {
 		l.input(i, &m.inputs[i], &m.graph.inputs[i], ins[i])
 	}

@@ -32,6 +32,12 @@ _operator.pos _operator.mul _operator.add _operator.sub _operator.floordiv _oper
 _operator.truediv _operator.and_ _operator.or_ _operator.lshift _operator.rshift math.trunc torch.sym_not
 torch.sym_int torch.sym_float torch.sym_ite torch.sym_max torch.sym_min torch._sym_sqrt torch.sym_sqrt`)
 
+// symbolicArity says how many arguments those take that do not take two.
+var symbolicArity = map[string]int{
+	"_operator.neg": 1, "_operator.pos": 1, "math.trunc": 1, "torch.sym_not": 1, "torch.sym_int": 1, "torch.sym_float": 1,
+	"torch._sym_sqrt": 1, "torch.sym_sqrt": 1, "torch.sym_ite": 3,
+}
+
 // pythonFunctions lists the other functions that the verifier of torch 2.15.0
 // lets into a program (torch/_export/verifier.py).
 var pythonFunctions = words(`_operator.getitem _operator.not_ _operator.abs math.ceil math.floor torch.sym_sum
