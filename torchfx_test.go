@@ -454,3 +454,16 @@ func BenchmarkRun(b *testing.B) {
 		})
 	}
 }
+
+// Nil pointers of every type that may stand for an argument are errors, not panics.
+func TestNilPointersAreErrors(t *testing.T) {
+	for _, program := range []string{"linear_relu", "pytree_inputs", "no_example_inputs"} {
+		p := load(t, program)
+		for _, v := range []any{(*torch.Tensor)(nil), (*ir.PyDict)(nil), (*ir.PyObject)(nil), ir.PyTuple(nil), []any(nil), map[string]any(nil), (*int)(nil)} {
+			_, err := p.RunFlat(t.Context(), []any{v})
+			assert.Error(t, err, "%s: %T", program, v)
+			_, err = p.Run(t.Context(), v)
+			assert.Error(t, err, "%s: %T", program, v)
+		}
+	}
+}

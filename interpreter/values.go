@@ -221,6 +221,9 @@ func eachResource(v any, f func(resource)) {
 			eachResource(item, f)
 		}
 	case *ir.PyObject:
+		if v == nil {
+			return
+		}
 		for _, item := range v.Values {
 			eachResource(item, f)
 		}
@@ -254,6 +257,9 @@ func mapResources(v any, f func(resource) (any, error)) (any, error) {
 		}
 		return d, nil
 	case *ir.PyObject:
+		if v == nil {
+			return nil, nil
+		}
 		items, err := mapItems(v.Values, f)
 		return &ir.PyObject{Type: v.Type, Fields: v.Fields, Values: items}, err
 	}

@@ -254,6 +254,8 @@ func TestFlattenRefuses(t *testing.T) {
 			"value: expected fixtures.Point with the fields left_hand, right, got an instance of other.Class"},
 		{"field of a struct", pointSpec(), stranger{}, "value: expected fixtures.Point with the fields left_hand, right: unexpected field 'Extra'"},
 		{"nil pointer", pointSpec(), (*stranger)(nil), "value: expected fixtures.Point with the fields left_hand, right, got a value of Go type *ir.stranger"},
+		{"nil object", pointSpec(), (*PyObject)(nil), "value: expected fixtures.Point with the fields left_hand, right, got None"},
+		{"nil dict", DictSpec([]string{"a"}, Leaf()), (*PyDict)(nil), "value: expected a dict with the keys ['a']: missing key 'a'"},
 		{"missing field", pairSpec(), map[string]any{"a": 1}, "value: expected fixtures.Pair with the fields a, c: missing field 'c'"},
 		{"absent field given", pairSpec(), map[string]any{"a": 1, "b": 5, "c": 1}, "value.b: expected None, as when the program was exported"},
 		{"values in order for a dataclass", pairSpec(), PyTuple{1, 2}, "value: expected fixtures.Pair with the fields a, c, got a tuple of 2"},
@@ -338,6 +340,15 @@ func TestPyDict(t *testing.T) {
 	assert.Equal(t, 2, v)
 	_, ok = d.Get([]any{1})
 	assert.False(t, ok, "a list is no key")
+	_, ok = d.Get([1]any{[]any{1}})
+	assert.False(t, ok, "nor is what holds one")
+	var none *PyDict
+	assert.Zero(t, none.Len())
+	_, ok = none.Get("a")
+	assert.False(t, ok)
+	for range none.All() {
+		t.Error("a nil dict has no entries")
+	}
 	var keys []any
 	for k, v := range d.All() {
 		keys = append(keys, k, v)

@@ -27,6 +27,9 @@ func (t *TreeSpec) Flatten(v any) ([]any, error) {
 }
 
 func (t *TreeSpec) flatten(leaves []any, v any, path string) ([]any, error) {
+	if o, ok := v.(*PyObject); ok && o == nil {
+		v = nil
+	}
 	if t.IsLeaf() {
 		if kind := containerKind(v); kind != "" {
 			return nil, Errorf(ErrInput, "%s: expected a single value, got %s", path, kind)

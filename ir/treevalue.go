@@ -12,14 +12,14 @@ type (
 
 	// A PyDict is Python's dict, OrderedDict or defaultdict: it keeps the order
 	// of insertion. Keys are compared with ==, an int of Go as an int64. The
-	// zero value is empty.
+	// zero value is empty, and a nil one reads as empty, like a nil map.
 	PyDict struct {
 		keys   []any
 		values map[any]any
 	}
 
 	// A PyObject is an instance of a namedtuple, a dataclass or another class
-	// that a program takes or returns: one value a field.
+	// that a program takes or returns: one value a field. A nil one is None.
 	PyObject struct {
 		Type   string   // as torch.export registered it; "" matches every class
 		Fields []string // nil where only the order is known
@@ -43,11 +43,16 @@ func NewPyDict(keys, values []any) *PyDict {
 }
 
 // Len returns the number of entries.
-func (d *PyDict) Len() int { return len(d.keys) }
+func (d *PyDict) Len() int {
+	if d == nil {
+		return 0
+	}
+	return len(d.keys)
+}
 
 // Get returns the value under key. A key that Go cannot compare is not there.
 func (d *PyDict) Get(key any) (value any, ok bool) {
-	if key != nil && !reflect.TypeOf(key).Comparable() {
+	if d == nil || key != nil && !reflect.ValueOf(key).Comparable() {
 		return nil, false
 	}
 	value, ok = d.values[pyKey(key)]
@@ -78,6 +83,9 @@ func (d *PyDict) Set(key, value any) {
 // All yields keys and values in order.
 func (d *PyDict) All() iter.Seq2[any, any] {
 	return func(yield func(any, any) bool) {
+		if d == nil {
+			return
+		}
 		for _, k := range d.keys {
 			if !yield(k, d.values[k]) {
 				return
@@ -88,6 +96,9 @@ func (d *PyDict) All() iter.Seq2[any, any] {
 
 // Get returns the value of a field.
 func (o *PyObject) Get(field string) (value any, ok bool) {
+	if o == nil {
+		return nil, false
+	}
 	for i, f := range o.Fields {
 		if f == field && i < len(o.Values) {
 			return o.Values[i], true

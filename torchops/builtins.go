@@ -283,10 +283,8 @@ func sum(m *libtorch.Mode, v, start any) (any, error) {
 // getAttr is getattr(v, name) for what a graph asks of tensors.
 func getAttr(m *libtorch.Mode, v any, name string) (any, error) {
 	if o, ok := v.(*ir.PyObject); ok {
-		for i, field := range o.Fields {
-			if field == name {
-				return o.Values[i], nil
-			}
+		if value, ok := o.Get(name); ok {
+			return value, nil
 		}
 	}
 	t, ok := v.(*Tensor)
