@@ -26,6 +26,7 @@ func init() {
 		bodies[fmt.Sprintf("BatchNorm%dd", n)] = func(f *frame) any { return batchNorm(f, n) }
 		bodies[fmt.Sprintf("InstanceNorm%dd", n)] = func(f *frame) any { return instanceNorm(f, n) }
 	}
+	bodies["TripletMarginWithDistanceLoss"] = tripletWithDistance
 	recurrent(bodies)
 	attentions(bodies)
 	torch.DefineBuiltin("torch.Tensor.unflatten", "aten::unflatten.int")

@@ -51,6 +51,27 @@ func construct(m layer, args []any, options []Option) {
 	if len(c.Init) > 0 {
 		initializers[c.Init[0]](b)
 	}
+	for field, t := range state(m) {
+		if field.Kind == Parameter {
+			requireGrad(t)
+		}
+	}
+}
+
+// NewParameter marks t as trained and returns it, as torch.nn.Parameter. No
+// gradient is recorded, but libtorch chooses kernels by the mark, and rounds
+// otherwise without it; a model's own parameters should have it.
+func NewParameter(t *torch.Tensor) (*torch.Tensor, error) {
+	return torch.Try(func() *torch.Tensor {
+		requireGrad(t)
+		return t
+	})
+}
+
+func requireGrad(t *torch.Tensor) {
+	if t != nil && (t.DType().IsFloat() || t.DType().IsComplex()) {
+		inplace("aten::requires_grad_", t, true)
+	}
 }
 
 // A builder makes one layer.

@@ -69,7 +69,9 @@ func (c *copier) tensor(t *torch.Tensor) *torch.Tensor {
 	}
 	made, ok := c.tensors[t]
 	if !ok {
-		made = t.Clone()
+		if made = t.Clone(); t.RequiresGrad() {
+			requireGrad(made)
+		}
 		c.tensors[t] = made
 	}
 	return made

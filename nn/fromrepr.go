@@ -65,6 +65,9 @@ func (r *reprNode) module(class string, options []Option) (Module, error) {
 		return nil, ir.Errorf(ir.ErrUnsupported, "no layer of class %s", class)
 	}
 	kw := append([]Option(nil), r.kw...)
+	for _, fixed := range classes()[r.class].Set { // printed, but no argument
+		kw = without(kw, fixed.Name)
+	}
 	if r.class == "MultiheadAttention" { // its own arguments are in no repr, those of its child are
 		for _, c := range r.children {
 			for _, k := range c.node.kw {

@@ -40,6 +40,7 @@ func init() {
 		"encoder":      initStack("encoder_layer"),
 		"decoder":      initStack("decoder_layer"),
 		"transformer":  initTransformer,
+		"distance":     initDistance,
 	}
 }
 
@@ -249,13 +250,5 @@ func initUpsample(b *builder) {
 			items[i] = ir.Float(number(v.At(i)))
 		}
 		b.put("scale_factor", ir.TupleOf(items...))
-	}
-	if b.c.Name != "Upsample" { // the 2d classes make pairs
-		if v, isInt := b.attr("size").(ir.Int); isInt {
-			b.put("size", tuple(v, 2))
-		}
-		if v, isFloat := b.attr("scale_factor").(ir.Float); isFloat {
-			b.put("scale_factor", tuple(v, 2))
-		}
 	}
 }

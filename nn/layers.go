@@ -1627,21 +1627,6 @@ func (m *TripletMarginLoss) Forward(anchor *torch.Tensor, positive *torch.Tensor
 	return one(run(m, nil, anchor, positive, negative))
 }
 
-// TripletMarginWithDistanceLoss is torch.nn.TripletMarginWithDistanceLoss(distance_function=None, margin=1.0, swap=False, reduction='mean'). Its forward is F.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap, reduction=self.reduction).
-type TripletMarginWithDistanceLoss struct {
-	leaf
-}
-
-// NewTripletMarginWithDistanceLoss makes a TripletMarginWithDistanceLoss; see [TripletMarginWithDistanceLoss] for the arguments and [Option] for those that have a default.
-func NewTripletMarginWithDistanceLoss(options ...Option) *TripletMarginWithDistanceLoss {
-	return build(new(TripletMarginWithDistanceLoss), nil, options)
-}
-
-// Forward calls the layer.
-func (m *TripletMarginWithDistanceLoss) Forward(anchor *torch.Tensor, positive *torch.Tensor, negative *torch.Tensor) *torch.Tensor {
-	return one(run(m, nil, anchor, positive, negative))
-}
-
 // Unflatten is torch.nn.Unflatten(dim, unflattened_size). Its forward is input.unflatten(self.dim, self.unflattened_size).
 type Unflatten struct {
 	leaf

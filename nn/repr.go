@@ -71,7 +71,7 @@ func extraRepr(m Module) string {
 	case Extra:
 		return m.ExtraRepr()
 	case *ParameterList:
-		return reprTensors(m.tensors, func(t *torch.Tensor) string { return t.DType().Name() })
+		return reprTensors(m.tensors, func(t *torch.Tensor) string { return "torch." + t.DType().Name() })
 	case *ParameterDict:
 		return reprTensors(m.tensors, func(t *torch.Tensor) string { return "torch." + storageName(t) })
 	}

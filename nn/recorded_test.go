@@ -1,0 +1,292 @@
+package nn_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// A recordedLayer is a layer of torch.nn as scripts/record_nn.py met it.
+type recordedLayer struct {
+	Class   string  `json:"class"`
+	Args    []any   `json:"args"`
+	Kwargs  ordered `json:"kwargs"`
+	Train   bool    `json:"train"`
+	Seed    uint64  `json:"seed"`
+	Repr    string  `json:"repr"`
+	Initial ordered `json:"initial"`
+	Loaded  ordered `json:"loaded"`
+	Inputs  []any   `json:"inputs"`
+	Call    ordered `json:"call"`
+	Output  any     `json:"output"`
+	After   ordered `json:"after"`
+}
+
+// ordered is a JSON object whose order counts.
+type ordered []pair
+
+type pair struct {
+	key   string
+	value any
+}
+
+func (o *ordered) UnmarshalJSON(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if t, err := d.Token(); err != nil || t == nil {
+		return err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var v any
+		if err := d.Decode(&v); err != nil {
+			return err
+		}
+		*o = append(*o, pair{key.(string), v})
+	}
+	return nil
+}
+
+func recordedLayers(t *testing.T) []recordedLayer {
+	t.Helper()
+	f, err := os.Open("testdata/layers.json.gz")
+	require.NoError(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	text, err := io.ReadAll(z)
+	require.NoError(t, err)
+	var all struct{ Cases []recordedLayer }
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	require.NoError(t, d.Decode(&all))
+	return all.Cases
+}
+
+// decode returns a recorded value as the operators take it.
+func decode(t *testing.T, v any) any {
+	t.Helper()
+	switch v := v.(type) {
+	case json.Number:
+		n, err := v.Int64()
+		require.NoError(t, err)
+		return n
+	case map[string]any:
+		for kind, x := range v {
+			switch kind {
+			case "float":
+				f, err := strconv.ParseFloat(x.(string), 64)
+				require.NoError(t, err)
+				return f
+			case "tuple":
+				return ir.PyTuple(decodeAll(t, x.([]any)))
+			case "list":
+				return decodeAll(t, x.([]any))
+			case "dtype":
+				dt, err := ir.ParseDType(x.(string))
+				require.NoError(t, err)
+				return dt
+			case "tensor":
+				return decodeTensor(t, x.([]any))
+			}
+		}
+		t.Fatalf("unknown value %v", v)
+	}
+	return v
+}
+
+func decodeAll(t *testing.T, items []any) []any {
+	out := make([]any, len(items))
+	for i, item := range items {
+		out[i] = decode(t, item)
+	}
+	return out
+}
+
+func decodeTensor(t *testing.T, parts []any) *torch.Tensor {
+	t.Helper()
+	dt, err := ir.ParseDType(parts[0].(string))
+	require.NoError(t, err)
+	data, err := base64.StdEncoding.DecodeString(parts[2].(string))
+	require.NoError(t, err)
+	x, err := torch.FromBytes(dt, shapeOf(t, parts[1]), data)
+	require.NoError(t, err)
+	return x
+}
+
+func shapeOf(t *testing.T, v any) []int {
+	shape := []int{}
+	for _, n := range v.([]any) {
+		k, err := n.(json.Number).Int64()
+		require.NoError(t, err)
+		shape = append(shape, int(k))
+	}
+	return shape
+}
+
+func (o ordered) options(t *testing.T) []nn.Option {
+	var out []nn.Option
+	for _, p := range o {
+		out = append(out, torch.Kw(p.key, decode(t, p.value)))
+	}
+	return out
+}
+
+// requireSame compares a result with the recorded one: same structure, dtypes,
+// shapes and bits.
+func requireSame(t *testing.T, want, have any, where string) {
+	t.Helper()
+	switch want := want.(type) {
+	case *torch.Tensor:
+		x, ok := have.(*torch.Tensor)
+		require.True(t, ok, "%s: expected a tensor, got %T", where, have)
+		require.Equal(t, want.DType(), x.DType(), where)
+		require.Equal(t, want.Shape(), x.Shape(), where)
+		a, err := want.Bytes()
+		require.NoError(t, err)
+		b, err := x.Bytes()
+		require.NoError(t, err)
+		if !bytes.Equal(a, b) {
+			require.Failf(t, "other bits", "%s:\nexpected %v\ngot      %v", where, want, x)
+		}
+	case ir.PyTuple:
+		items, ok := have.(ir.PyTuple)
+		require.True(t, ok, "%s: expected a tuple, got %T", where, have)
+		require.Len(t, items, len(want), where)
+		for i := range want {
+			requireSame(t, want[i], items[i], fmt.Sprintf("%s[%d]", where, i))
+		}
+	default:
+		require.Equal(t, want, have, where)
+	}
+}
+
+// Every recorded layer: its initial state under the seed, its repr, the repr of
+// what is made from the repr, and its output with the recorded state, all equal
+// to the bit.
+func TestRecordedLayers(t *testing.T) {
+	requireLibtorch(t)
+	for i, c := range recordedLayers(t) {
+		name := c.Class[strings.LastIndexByte(c.Class, '.')+1:]
+		t.Run(fmt.Sprintf("%03d_%s", i, name), func(t *testing.T) {
+			require.NoError(t, torch.ManualSeed(c.Seed))
+			args := decodeAll(t, c.Args)
+			m, err := nn.New(c.Class, args, c.Kwargs.options(t)...)
+			require.NoError(t, err)
+			assert.Equal(t, c.Repr, nn.Repr(m))
+			checkInitial(t, c.Initial, m)
+			checkFromRepr(t, c)
+
+			inc, err := nn.LoadStateDict(m, entries(t, c.Loaded))
+			require.NoError(t, err)
+			assert.Empty(t, inc)
+			nn.Train(m, c.Train)
+			inputs := make([]any, len(c.Inputs))
+			for i, v := range c.Inputs {
+				if d, ok := v.(map[string]any); ok && d["same"] != nil {
+					k, err := d["same"].(json.Number).Int64()
+					require.NoError(t, err)
+					inputs[i] = inputs[k]
+					continue
+				}
+				inputs[i] = decode(t, v)
+			}
+			require.NoError(t, torch.ManualSeed(c.Seed+1))
+			out, err := nn.Invoke(m, inputs, c.Call.options(t))
+			require.NoError(t, err)
+			requireSame(t, decode(t, c.Output), out, "output")
+			if c.Train {
+				checkState(t, c.After, m)
+			}
+		})
+	}
+}
+
+func entries(t *testing.T, state ordered) iter.Seq2[string, *torch.Tensor] {
+	return func(yield func(string, *torch.Tensor) bool) {
+		for _, p := range state {
+			if !yield(p.key, decode(t, p.value).(*torch.Tensor)) {
+				return
+			}
+		}
+	}
+}
+
+// checkInitial compares names, order, dtypes, shapes and digests.
+func checkInitial(t *testing.T, want ordered, m nn.Module) {
+	t.Helper()
+	var have []string
+	var expected []string
+	for name, x := range nn.StateDict(m) {
+		data, err := x.Bytes()
+		require.NoError(t, err)
+		sum := sha256.Sum256(data)
+		have = append(have, fmt.Sprintf("%s torch.%s %v %s", name, x.DType().Name(), x.Shape(), hex.EncodeToString(sum[:])[:16]))
+	}
+	for _, p := range want {
+		parts := p.value.([]any)
+		expected = append(expected, fmt.Sprintf("%s %s %v %s", p.key, parts[0], shapeOf(t, parts[1]), parts[2]))
+	}
+	assert.Equal(t, expected, have, "initial state")
+}
+
+func checkState(t *testing.T, want ordered, m nn.Module) {
+	t.Helper()
+	i := 0
+	for name, x := range nn.StateDict(m) {
+		require.Less(t, i, len(want))
+		require.Equal(t, want[i].key, name)
+		requireSame(t, decode(t, want[i].value), x, "state after the call: "+name)
+		i++
+	}
+	require.Len(t, want, i)
+}
+
+// notInRepr are the arguments that the repr of a class does not tell and a
+// constructor asks for.
+var notInRepr = map[string]bool{
+	"MultiheadAttention": true, "TransformerEncoderLayer": true, "TransformerDecoderLayer": true,
+	"FractionalMaxPool2d": true, "FractionalMaxPool3d": true,
+}
+
+func checkFromRepr(t *testing.T, c recordedLayer) {
+	t.Helper()
+	name := c.Class[strings.LastIndexByte(c.Class, '.')+1:]
+	m, err := nn.FromRepr(c.Class, c.Repr)
+	if notInRepr[name] {
+		require.ErrorContains(t, err, "missing 1 required positional argument")
+		return
+	}
+	if name == "Transformer" {
+		return // its defaults are a model of 44 million parameters
+	}
+	require.NoError(t, err)
+	assert.Equal(t, c.Repr, nn.Repr(m), "made from the repr")
+}
+
+func requireLibtorch(t testing.TB) {
+	t.Helper()
+	if _, err := torch.From([]float32{1}); err != nil {
+		t.Skip("libtorch is not set up; see `torchfx setup`: ", err)
+	}
+}
