@@ -14,6 +14,7 @@ type decoder struct {
 	record string   // the record under reading, for messages
 	where  []string // what we are in, outermost first
 	newer  bool     // the file's minor version is above ours
+	old    bool     // schema 7 is read
 	graphs int      // nested graphs around us
 }
 

@@ -21,9 +21,9 @@ var (
 )
 
 // decodeProgram decodes the JSON of a program. Faults are noted, not returned;
-// nil comes back when there is no use in going on.
-func decodeProgram(v jsonValue, record string, f *faults) *programJSON {
-	d := &decoder{faults: f, record: record}
+// nil comes back when there is no use in going on. old lets schema 7 in.
+func decodeProgram(v jsonValue, record string, old bool, f *faults) *programJSON {
+	d := &decoder{faults: f, record: record, old: old}
 	var vals [7]jsonValue
 	if !d.object(v, programFields, vals[:]) {
 		return nil
@@ -56,6 +56,9 @@ func (d *decoder) version(v jsonValue, p *programJSON) bool {
 		return false
 	}
 	p.major, p.minor = d.int(f[0], "major"), d.int(f[1], "minor")
+	if p.major == schemaMajor-1 && d.old {
+		return true
+	}
 	if p.major != schemaMajor {
 		d.fault(ir.ErrVersion, "schema version %d is not supported (%d is); export the model again with torch 2.9 or newer", p.major, schemaMajor)
 		return false

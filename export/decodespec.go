@@ -91,6 +91,9 @@ func (d *decoder) constantValue(v jsonValue) (argTag, ir.Arg) {
 	case asNone:
 		return t, ir.None{}
 	case asInt, asFloat, asString, asBool:
+		if _, isBool := value.bool(); isBool && t == asInt && d.old {
+			t = asBool // torch 2.5 writes True that way
+		}
 		return t, d.literal(value, t)
 	}
 	d.fault(ir.ErrUnsupported, "unknown kind %s of a constant", clip(tag))

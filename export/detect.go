@@ -11,7 +11,12 @@ import (
 // The records that tell one kind of archive from another.
 const (
 	flatProgram   = "serialized_exported_program.json" // torch 2.1 to 2.7, at the top of the zip
+	flatWeights   = "serialized_state_dict.pt"
+	flatConstants = "serialized_constants.pt"
+	flatSamples   = "serialized_example_inputs.pt"
+	flatExtraDir  = "extra_files/"
 	archiveFormat = "archive_format"
+	defaultModel  = "model" // the name that torch.export.save gives
 	modelsDir     = "models/"
 	weightsDir    = "data/weights/"
 	constantsDir  = "data/constants/"
@@ -119,21 +124,21 @@ func flatRelease(version string) string {
 	return "an unknown release of torch"
 }
 
-// refuseFlat says why a flat archive is not read, and what to do with it.
-func refuseFlat(a *archive) error {
+// checkFlat refuses a flat archive of a schema before that of torch 2.5.
+func checkFlat(a *archive) error {
+	if !a.has("version") {
+		return nil // the program says it too
+	}
 	version, err := a.text("version", 64)
 	if err != nil {
 		return err
 	}
 	v := strings.TrimSpace(string(version))
+	if major, _, _ := strings.Cut(v, "."); major == "7" || major == "8" {
+		return nil
+	}
 	return ir.Errorf(ir.ErrVersion, "produced by %s (version record %q): unsupported program format; "+
 		"load it with that release of torch and export the model again with torch 2.9 or newer", flatRelease(v), v)
-}
-
-// refusePickled says why an archive with pickled weights is not read.
-func refusePickled() error {
-	return ir.Errorf(ir.ErrVersion, "produced by torch 2.8: its weights are Python pickles (%s<model>.pt), an unsupported program format; "+
-		"load it with torch.export.load and save it with torch 2.9 or newer", weightsDir)
 }
 
 // pickModel chooses among the programs of an archive.
@@ -146,8 +151,8 @@ func pickModel(a *archive, want string) (string, error) {
 		return "", ir.Errorf(ir.ErrKey, "model %q: expected one of %s", want, quoted(names))
 	case len(names) == 1:
 		return names[0], nil
-	case slices.Contains(names, "model"):
-		return "model", nil
+	case slices.Contains(names, defaultModel):
+		return defaultModel, nil
 	}
 	return "", ir.Errorf(ir.ErrKey, "archive: holds several programs (%s): say which one", quoted(names))
 }

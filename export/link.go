@@ -124,7 +124,7 @@ func (l *linker) weights() {
 		case CustomObjectInput:
 			o := l.state.objects[in.Target]
 			if o == nil && !l.excused(in.Target) {
-				l.faults.add(ir.ErrFormat, "custom object %s is in the signature but not in the constants config", clip(in.Target))
+				l.faults.add(ir.ErrFormat, "custom object %s is in the signature but not in the %s", clip(in.Target), l.state.in[1])
 			}
 			if o != nil {
 				o.Class = in.Class
@@ -132,18 +132,23 @@ func (l *linker) weights() {
 			continue
 		}
 		switch {
+		case t == nil && l.state.fake[in.Target] && !l.bare:
+			l.faults.add(ir.ErrFormat, "weight %s: it has no elements: the program was saved without real weights; it can be shown but not run", clip(in.Target))
+			continue
 		case t == nil && l.excused(in.Target):
 			continue
 		case t == nil && in.Kind == ConstantTensorInput, t == nil && in.Kind == BufferInput && !in.Persistent:
-			l.faults.add(ir.ErrFormat, "constant %s is in the signature but not in the constants config", clip(in.Target))
+			l.faults.add(ir.ErrFormat, "constant %s is in the signature but not in the %s", clip(in.Target), l.state.in[1])
 			continue
 		case t == nil:
-			l.faults.add(ir.ErrFormat, "weight %s is in the signature but not in the weights config", clip(in.Target))
+			l.faults.add(ir.ErrFormat, "weight %s is in the signature but not in the %s", clip(in.Target), l.state.in[0])
 			continue
+		case in.Kind == ParameterInput && !t.Parameter && l.state.pickled:
+			t.Parameter = true
 		case in.Kind == ParameterInput && !t.Parameter:
-			l.faults.add(ir.ErrFormat, "weight %s is a parameter in the signature but not in the weights config", clip(in.Target))
+			l.faults.add(ir.ErrFormat, "weight %s is a parameter in the signature but not in the %s", clip(in.Target), l.state.in[0])
 		case in.Kind == BufferInput && !in.Persistent && l.state.weights[in.Target]:
-			l.faults.add(ir.ErrFormat, "buffer %s is not persistent but stands in the weights config", clip(in.Target))
+			l.faults.add(ir.ErrFormat, "buffer %s is not persistent but stands in the %s", clip(in.Target), l.state.in[0])
 		case l.state.fake[in.Target] && !l.bare:
 			l.faults.add(ir.ErrFormat, "weight %s: its record is empty: the program was saved without real weights; it can be shown but not run", clip(in.Target))
 		}

@@ -91,13 +91,12 @@ func read(s *span, opts []Option) (*Program, error) {
 	}
 	var f faults
 	var src *source
-	switch gen {
-	case flat:
-		return nil, refuseFlat(a)
-	case pickled:
-		return nil, refusePickled()
-	default:
-		src = o.payloadSource(a, &f)
+	if gen == flat {
+		if src, err = o.flatSource(a, &f); err != nil {
+			return nil, err
+		}
+	} else {
+		src = o.packageSource(a, gen, &f)
 	}
 	if src == nil {
 		return nil, f.join()
@@ -118,14 +117,15 @@ type source struct {
 	name    string // of the program
 	record  string // that holds its JSON
 	text    []byte
-	lax     bool // Python's spelling of infinity occurs
+	old     bool // schema 7 is read, and Python's spelling of infinity
 	state   func() *state
 	samples bool              // there are sample inputs
 	extra   map[string]string // extra files: name -> record
 }
 
-// payloadSource finds the parts of an archive of torch 2.9 or later.
-func (o *options) payloadSource(a *archive, f *faults) *source {
+// packageSource finds the parts of an archive with a root folder: of torch 2.8,
+// whose weights are pickled, or of a later one.
+func (o *options) packageSource(a *archive, gen generation, f *faults) *source {
 	name, err := pickModel(a, o.model)
 	if err != nil {
 		f.err(err)
@@ -138,10 +138,8 @@ func (o *options) payloadSource(a *archive, f *faults) *source {
 	if len(a.outside) > 0 {
 		f.warn("%d records lie outside the root folder %s and are ignored, among them %q", len(a.outside), a.root, clip(a.outside[0]))
 	}
-	if !a.sums && !o.skipSums {
-		f.warn("all checksums are zero, so none was verified")
-	}
-	if order := a.records["byteorder"]; order != nil {
+	o.warnSums(a, f)
+	if a.has("byteorder") && gen == payloads { // pickled weights have one of their own
 		if text, err := a.text("byteorder", 64); err != nil {
 			f.err(err)
 		} else if string(text) == "big" {
@@ -157,6 +155,9 @@ func (o *options) payloadSource(a *archive, f *faults) *source {
 		src.extra[strings.TrimPrefix(record, extraDir)] = record
 	}
 	src.state = func() *state {
+		if gen == pickled {
+			return o.pickledState(a, weightsDir+name+".pt", constantsDir+name+".pt", f)
+		}
 		return (&loader{a: a, faults: f, bare: o.noWeights}).load(name)
 	}
 	return src
@@ -171,12 +172,12 @@ func (o *options) program(a *archive, src *source, f *faults) *Program {
 	if src.text == nil {
 		return nil
 	}
-	v, err := parseJSON(src.text, src.lax)
+	v, err := parseJSON(src.text, src.old)
 	if err != nil {
 		f.err(ir.Errorf(ir.ErrFormat, "%s: %w", src.record, err))
 		return nil
 	}
-	p := o.assemble(decodeProgram(v, src.record, f), st, src.record, f)
+	p := o.assemble(decodeProgram(v, src.record, src.old, f), st, src.record, f)
 	if p == nil {
 		return nil
 	}

@@ -32,6 +32,15 @@ type state struct {
 	claimed map[string]bool // names that a config has, whether their payloads are right or not
 	partial bool            // a config could not be read: what is missing says nothing
 	fake    map[string]bool // tensors whose record is empty although they have elements
+	pickled bool            // state dicts of torch.save, which need not say what a parameter is
+	in      [2]string       // what messages call where weights and constants are
+}
+
+func newState(weights, constants string) *state {
+	return &state{
+		tensors: map[string]*Tensor{}, objects: map[string]*Object{}, weights: map[string]bool{}, claimed: map[string]bool{}, fake: map[string]bool{},
+		in: [2]string{weights, constants},
+	}
 }
 
 // loader reads the payloads of one program.
@@ -46,7 +55,7 @@ type loader struct {
 // load reads weights and constants of the program called model.
 func (l *loader) load(model string) *state {
 	l.storage, l.blobs = map[string]*Storage{}, map[string][]byte{}
-	st := &state{tensors: map[string]*Tensor{}, objects: map[string]*Object{}, weights: map[string]bool{}, claimed: map[string]bool{}, fake: map[string]bool{}}
+	st := newState("weights config", "constants config")
 	for _, e := range l.config(st, "weights", weightsDir, model+"_weights_config.json", model+"_model_param_config.json") {
 		l.weight(st, e)
 	}

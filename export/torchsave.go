@@ -68,8 +68,12 @@ func readTorchSave(s *span, opts []Option) (*Saved, error) {
 	for _, opt := range opts {
 		opt(&o)
 	}
+	return o.readSaved(s)
+}
+
+func (o *options) readSaved(s *span) (*Saved, error) {
 	if isLegacy(s) {
-		return readLegacy(s, &o)
+		return readLegacy(s, o)
 	}
 	a, err := openArchive(s)
 	if err != nil {
@@ -83,7 +87,7 @@ func readTorchSave(s *span, opts []Option) (*Saved, error) {
 		}
 		return nil, ir.Errorf(ir.ErrFormat, "this is an exported program, not a torch.save file; open it with export.Open")
 	}
-	return readPickled(a, &o)
+	return readPickled(a, o)
 }
 
 // readPickled reads a zip archive of torch.save.
