@@ -22,7 +22,8 @@ func buildGuards(p *Program, nodes []*ir.Node, texts []string, record string, f 
 			continue
 		}
 		in := guardInput{name: spec.Name, constant: spec.Constant}
-		if at := len(g.inputs); at < len(paths) {
+		// torch 2.5 leaves out the names of arguments, and has no texts that go by them
+		if at := len(g.inputs); at < len(paths) && (len(p.ArgNames) > 0 || len(texts) > 0) {
 			in.name = pathText(paths[at])
 		}
 		if spec.Constant == nil {

@@ -24,12 +24,6 @@ type caseMeta struct {
 	Compare string     `json:"compare"` // allclose, meta, bits
 	Sets    []inputSet `json:"sets"`
 	Reject  []reject   `json:"reject"`
-	Archive struct {
-		Schema struct {
-			Major int `json:"major"`
-			Minor int `json:"minor"`
-		} `json:"schema_version"`
-	} `json:"archive"`
 
 	File string `json:"file"` // of a pt2-bad case
 	Must string `json:"must"` // fail-load, fail-run, load

@@ -101,25 +101,13 @@ func (c *Case) lint(res *Result, p *torchfx.Program) {
 	}
 }
 
-// schemaMajor is the schema that PyTorch 2.15 reads; it refuses others.
-const schemaMajor = 8
-
-// refusedLoad judges a program that does not load. That is right where it needs
-// operators of a library that is not there and the message names each of them,
-// and where it is of a schema that PyTorch refuses by its version, too. A program
-// that only this reader refuses by version is skipped.
+// refusedLoad judges a program that does not load. That is right only where it
+// needs operators of a library that is not there and the message names each of
+// them.
 func (c *Case) refusedLoad(res *Result, err error) {
 	if named := customOperators(c.meta.Note, err.Error()); named != nil && errors.Is(err, ir.ErrUnsupported) {
 		res.Note = "refused, as it must be without the library of " + strings.Join(named, " and ")
 		res.Told = append(res.Told, err.Error())
-		return
-	}
-	if errors.Is(err, ir.ErrVersion) {
-		res.Note = fmt.Sprintf("refused: schema %d.%d of torch %s is not supported", c.meta.Archive.Schema.Major, c.meta.Archive.Schema.Minor, c.meta.Torch)
-		res.Told = append(res.Told, err.Error())
-		if c.meta.Archive.Schema.Major == schemaMajor {
-			res.Status = Skipped
-		}
 		return
 	}
 	res.fault("load: %v", err)

@@ -5,7 +5,8 @@
     python record_graphs.py --fixtures ../../../shared/fixtures --out DIR --all      # every case, for a live comparison:
     TORCHFX_GRAPHS=DIR go test ./export -run TestGraphsAreEqualToPython
 
-Needs torch 2.15.0 and torchvision (make reference). Each case becomes one file in the txtar form:
+Needs torch 2.15.0 and torchvision (make reference). Each case becomes one file in the txtar form, of another release's program
+`<release>--<case>.txtar` (of those that torch 2.15.0 loads: schema 8, and cond of 2.6 not):
 
     graph, code                  torch.export.load(f).graph, .graph_module.code
     sub/<path>                   the graph of a subgraph module
@@ -22,7 +23,8 @@ import warnings
 
 CASES = """argument_names batchnorm_train buffer_mutation_functional cond_if constant_inputs custom_op dynamic_derived effect_token
 input_mutation_functional lstm map_op namedtuple_io no_example_inputs no_inputs none_output odd_outputs pytree_inputs
-scan_op strict_export symint_input tensor_lists tied_weights unbacked while_loop associative_scan_op""".split()
+scan_op strict_export symint_input tensor_lists tied_weights unbacked while_loop associative_scan_op
+2.6.0--dynamic_derived 2.7.1--pytree_inputs 2.8.0--batchnorm_train_core 2.9.1--symint_output""".split()
 
 
 def main():
@@ -53,9 +55,15 @@ def main():
 
     _unlift._convert_guards_code_to_fn = noting
     os.makedirs(a.out, exist_ok=True)
-    programs = os.path.join(a.fixtures, "pt2", "2.15.0")
-    for case in sorted(os.listdir(programs)) if a.all else CASES:
-        ep = torch.export.load(os.path.join(programs, case, "model.pt2"))
+    programs = os.path.join(a.fixtures, "pt2")
+    cases = CASES
+    if a.all:
+        cases = [case if r == "2.15.0" else f"{r}--{case}" for r in sorted(os.listdir(programs)) if r != "2.5.1"
+                 for case in sorted(os.listdir(os.path.join(programs, r)))]
+        cases.remove("2.6.0--cond_if")
+    for case in cases:
+        release, _, name = case.rpartition("--")
+        ep = torch.export.load(os.path.join(programs, release or "2.15.0", name, "model.pt2"))
         parts = {"graph": ep.graph, "code": ep.graph_module.code}
         parts |= {f"sub/{n}": m.graph for n, m in ep.graph_module.named_modules() if n and isinstance(m, torch.fx.GraphModule)}
         guards.clear()
