@@ -1,6 +1,7 @@
 // Package export reads the files that hold PyTorch programs and tensors, and
-// writes tensors: .pt2 programs of torch.export, safetensors, NumPy's .npy and
-// .npz. It needs no libtorch, and nothing in a file is ever executed.
+// writes tensors: .pt2 programs of torch.export, files of torch.save, safetensors,
+// NumPy's .npy and .npz. It needs no libtorch, and nothing in a file is ever
+// executed.
 //
 // [Open] finds out what a file is by its content, checks all of it, and returns
 // a [Program]:
@@ -13,27 +14,36 @@
 //	fmt.Print(p.Graph)        // the lifted graph: weights are placeholders
 //	m, err := p.Module()      // the graph to call: weights are attributes
 //
+// [OpenTorchSave] reads what torch.save wrote: a state dict, a checkpoint, or
+// other tensors in containers.
+//
 // # The way of the data
 //
 // A container is found out and opened (archive, detect), its records are read
-// (payload: weights, configs), the program's JSON is decoded (jsontext, decode…)
+// (payload: weights, configs; flat: pickled weights), the program's JSON is decoded (jsontext, decode…)
 // and built into graphs (build, call), and graph, signature and weights are
 // brought together (link) with the conditions on inputs (guards). Each step
 // notes what is wrong and goes on, so that one error tells everything.
 //
 // # What is read
 //
-// Programs of torch 2.9 and later: one root folder, JSON of schema 8, weights as
-// raw payloads. Flat archives (torch 2.1 to 2.7), archives with pickled weights
-// (torch 2.8), torch.save and TorchScript files and AOTInductor packages are
-// recognised and refused by name.
+// Programs come in three generations of archives: flat ones (torch 2.5 to 2.7,
+// JSON of schema 7 and 8), one root folder with files of torch.save inside
+// (torch 2.8), one root folder with raw payloads (torch 2.9 and later). All of
+// them make the same [Program]; what a generation leaves out, such as the texts of
+// guards before 2.9, follows from what it has. Programs of torch 2.4 and older,
+// TorchScript files and AOTInductor packages are recognised and refused by name.
+//
+// Files of torch.save are read as torch.load(weights_only=True) reads them, those
+// from before torch 1.6 too.
 //
 // # Trust
 //
 // Files are hostile until proven otherwise: sizes, offsets, counts, nesting and
 // names are bounded before they are believed; symbolic expressions and guards,
 // which Python compiles and runs, are parsed by a small grammar or kept as text;
-// pickles are not opened. See [Open] for what stays the caller's: a mapped file
+// pickles are read by a machine that knows a fixed list of operations and classes
+// and calls nothing; sample inputs are never opened. See [Open] for what stays the caller's: a mapped file
 // must not be truncated.
 //
 // # Lifetimes
