@@ -1,0 +1,329 @@
+package export
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// A FolderModule is a module that a saved folder can hold: a layer of torch.nn
+// or a container of such.
+type FolderModule interface {
+	// Repr returns Python's repr of the module with all below it.
+	Repr() string
+	// State yields the module's tensors under their names below it, in the order
+	// of Python's state_dict: parameters, buffers, then those of the children.
+	State() iter.Seq2[string, *Tensor]
+}
+
+// A SavedModule is a submodule that a saved folder declares: its class and the
+// arguments that its repr shows, its children and tensors. Package nn makes
+// layers of it.
+type SavedModule struct {
+	Class    string         // without its module: "Linear"
+	Args     []SavedArg     // what the repr tells of the constructor's arguments
+	Names    []string       // of the children, in order
+	Children []*SavedModule // one a name
+	Pickled  bool           // the folder has it as a pickle, so this is what its comment tells
+	params   []namedTensor
+	buffers  []namedTensor
+	line     string // the repr where it could not be taken apart
+}
+
+// A SavedArg is an argument of a constructor in a repr.
+type SavedArg struct {
+	Name  string // "" for a positional one
+	Text  string // as written
+	Value ir.Arg // nil where the text is no literal
+}
+
+type namedTensor struct {
+	name   string
+	tensor *Tensor
+}
+
+// Child returns the child called name, nil where there is none.
+func (m *SavedModule) Child(name string) *SavedModule {
+	if i := slices.Index(m.Names, name); i >= 0 {
+		return m.Children[i]
+	}
+	return nil
+}
+
+// child returns the child called name, a new container where there is none.
+func (m *SavedModule) child(name string) *SavedModule {
+	if c := m.Child(name); c != nil {
+		return c
+	}
+	c := &SavedModule{Class: "Module"}
+	m.add(name, c)
+	return c
+}
+
+func (m *SavedModule) add(name string, c *SavedModule) {
+	m.Names, m.Children = append(m.Names, name), append(m.Children, c)
+}
+
+// Attr returns the module or tensor at a dotted path.
+func (m *SavedModule) Attr(path string) (any, bool) {
+	name, below, deeper := strings.Cut(path, ".")
+	if c := m.Child(name); c != nil {
+		if deeper {
+			return c.Attr(below)
+		}
+		return c, true
+	}
+	for _, t := range slices.Concat(m.params, m.buffers) {
+		if t.name == path {
+			return t.tensor, true
+		}
+	}
+	return nil, false
+}
+
+// State yields the tensors as [FolderModule] says.
+func (m *SavedModule) State() iter.Seq2[string, *Tensor] {
+	return func(yield func(string, *Tensor) bool) { m.walk("", yield) }
+}
+
+func (m *SavedModule) walk(prefix string, yield func(string, *Tensor) bool) bool {
+	for _, t := range slices.Concat(m.params, m.buffers) {
+		if !yield(prefix+t.name, t.tensor) {
+			return false
+		}
+	}
+	for i, c := range m.Children {
+		if !c.walk(prefix+m.Names[i]+".", yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// setTensor gives the module a tensor of its own.
+func (m *SavedModule) setTensor(name string, t *Tensor) {
+	list := &m.buffers
+	if t.Parameter {
+		list = &m.params
+	}
+	*list = append(*list, namedTensor{name, t})
+}
+
+// args returns the arguments as the repr writes them.
+func (m *SavedModule) args() string {
+	texts := make([]string, len(m.Args))
+	for i, a := range m.Args {
+		texts[i] = a.Text
+		if a.Name != "" {
+			texts[i] = a.Name + "=" + a.Text
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Repr returns Python's repr of the module, a child a line.
+func (m *SavedModule) Repr() string {
+	if m.line != "" {
+		return m.line
+	}
+	if len(m.Children) == 0 {
+		return m.Class + "(" + m.args() + ")"
+	}
+	var b strings.Builder
+	b.WriteString(m.Class + "(")
+	if len(m.Args) > 0 {
+		b.WriteString("\n  " + m.args())
+	}
+	for i, c := range m.Children {
+		b.WriteString("\n  (" + m.Names[i] + "): " + strings.ReplaceAll(c.Repr(), "\n", "\n  "))
+	}
+	return b.String() + "\n)"
+}
+
+// maxReprDepth bounds the nesting of modules.
+const maxReprDepth = 100
+
+// parseRepr takes a module's repr apart, in one line or several. What it does not
+// understand it keeps whole.
+func parseRepr(text string) *SavedModule {
+	p := &reprReader{text: text}
+	m, ok := p.module(0)
+	if p.space(); !ok || p.pos != len(text) {
+		class, _, _ := strings.Cut(text, "(")
+		return &SavedModule{Class: strings.TrimSpace(class), line: text}
+	}
+	return m
+}
+
+type reprReader struct {
+	text string
+	pos  int
+}
+
+func (p *reprReader) space() {
+	for p.pos < len(p.text) && (p.text[p.pos] == ' ' || p.text[p.pos] == '\n') {
+		p.pos++
+	}
+}
+
+func (p *reprReader) peek() byte {
+	if p.pos < len(p.text) {
+		return p.text[p.pos]
+	}
+	return 0
+}
+
+// module reads "Class(args (name): Class(...) ...)".
+func (p *reprReader) module(depth int) (*SavedModule, bool) {
+	start := p.pos
+	for c := p.peek(); c == '_' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf; c = p.peek() {
+		p.pos++
+	}
+	m := &SavedModule{Class: p.text[start:p.pos]}
+	if m.Class == "" || p.peek() != '(' || depth > maxReprDepth {
+		return nil, false
+	}
+	p.pos++
+	for {
+		p.space()
+		if p.peek() == ')' {
+			p.pos++
+			return m, true
+		}
+		if names, ok := p.childNames(); ok {
+			c, ok := p.module(depth + 1)
+			if !ok {
+				return nil, false
+			}
+			for _, name := range names {
+				m.add(name, c)
+			}
+			continue
+		}
+		arg, ok := p.arg()
+		if !ok || len(m.Names) > 0 {
+			return nil, false
+		}
+		m.Args = append(m.Args, arg)
+	}
+}
+
+// childNames reads "(name): ", or "(0-2): 3 x ", which stands for three alike.
+func (p *reprReader) childNames() ([]string, bool) {
+	rest := p.text[p.pos:]
+	end := strings.Index(rest, "): ")
+	if !strings.HasPrefix(rest, "(") || end < 2 || strings.ContainsAny(rest[1:end], "()=, \n") {
+		return nil, false
+	}
+	name := rest[1:end]
+	p.pos += end + len("): ")
+	first, last, isRange := strings.Cut(name, "-")
+	count, _, repeated := strings.Cut(p.text[p.pos:], " x ")
+	from, err1 := parseDigits(first)
+	to, err2 := parseDigits(last)
+	n, err3 := parseDigits(count)
+	if isRange && repeated && err1 && err2 && err3 && to-from+1 == n && n > 0 && n < 1000 {
+		p.pos += len(count) + len(" x ")
+		var names []string
+		for i := from; i <= to; i++ {
+			names = append(names, strconv.Itoa(i))
+		}
+		return names, true
+	}
+	return []string{name}, true
+}
+
+func parseDigits(s string) (n int, ok bool) {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' || i > 8 {
+			return 0, false
+		}
+		n = n*10 + int(s[i]-'0')
+	}
+	return n, s != ""
+}
+
+// arg reads an argument up to the comma or bracket behind it.
+func (p *reprReader) arg() (SavedArg, bool) {
+	start, brackets, quote := p.pos, 0, byte(0)
+	name := ""
+	for ; p.pos < len(p.text); p.pos++ {
+		switch c := p.text[p.pos]; {
+		case quote != 0:
+			if c == '\\' {
+				p.pos++
+			} else if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == '(' || c == '[' || c == '{':
+			brackets++
+		case brackets == 0 && c == '=' && name == "":
+			name = p.text[start:p.pos]
+			start = p.pos + 1
+		case brackets == 0 && (c == ',' || c == ')' || c == '\n' || c == ' ' && strings.HasPrefix(p.text[p.pos:], "  ")):
+			a := SavedArg{Name: name, Text: strings.TrimSpace(p.text[start:p.pos])}
+			if c == ',' {
+				p.pos++
+			}
+			if a.Text == "" {
+				return a, false
+			}
+			a.Value = literalOf(a.Text)
+			return a, true
+		case c == ')' || c == ']' || c == '}':
+			brackets--
+		}
+	}
+	return SavedArg{}, false
+}
+
+// literalOf reads a literal of plain data, nil where the text is none.
+func literalOf(text string) ir.Arg {
+	if strings.ContainsAny(text, "\n#") {
+		return nil
+	}
+	g, err := ir.ParseCode("def f(self):\n    return " + text)
+	if err != nil || g.Len() != 1 {
+		return nil
+	}
+	if a := g.Last().Arg(0); isData(a) {
+		return a
+	}
+	return nil
+}
+
+// isData reports whether a literal is data alone: in Python, what looks like a
+// namedtuple or a function would be called.
+func isData(a ir.Arg) bool {
+	switch a := a.(type) {
+	case ir.None, ir.Bool, ir.Int, ir.BigInt, ir.Float, ir.Complex, ir.Str, ir.DType, ir.Device:
+		return true
+	case ir.Tuple:
+		return allData(a.All())
+	case ir.List:
+		return allData(a.All())
+	case ir.Dict:
+		for k, v := range a.All() {
+			if !isData(k) || !isData(v) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func allData(items iter.Seq2[int, ir.Arg]) bool {
+	for _, item := range items {
+		if !isData(item) {
+			return false
+		}
+	}
+	return true
+}
