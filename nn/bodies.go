@@ -23,6 +23,10 @@ func init() {
 	for n := 1; n <= 3; n++ {
 		bodies[fmt.Sprintf("Conv%dd", n)] = func(f *frame) any { return convolve(f, n) }
 		bodies[fmt.Sprintf("ConvTranspose%dd", n)] = func(f *frame) any { return convolveTransposed(f, n) }
+		bodies[fmt.Sprintf("CircularPad%dd", n)] = func(f *frame) any {
+			checkDim(f, n+1, n+2)
+			return functional.Call("pad", []any{f.in("input"), f.self("padding"), "circular"}, nil)
+		}
 		bodies[fmt.Sprintf("BatchNorm%dd", n)] = func(f *frame) any { return batchNorm(f, n) }
 		bodies[fmt.Sprintf("InstanceNorm%dd", n)] = func(f *frame) any { return instanceNorm(f, n) }
 	}
@@ -34,12 +38,13 @@ func init() {
 }
 
 func convolve(f *frame, n int) any {
+	weight, bias := f.t("weight"), f.t("bias") // read before anything is called
 	x, padding := any(f.in("input")), f.self("padding")
 	if mode := f.string("padding_mode"); mode != "zeros" {
 		x = functional.Call("pad", []any{x, reversedPadding(f)}, []torch.Kwarg{torch.Kw("mode", mode)})
 		padding = tuple(ir.Int(0), n)
 	}
-	return functional.Call(fmt.Sprintf("conv%dd", n), []any{x, f.t("weight"), f.t("bias"), f.self("stride"), padding, f.self("dilation"), f.self("groups")}, nil)
+	return functional.Call(fmt.Sprintf("conv%dd", n), []any{x, weight, bias, f.self("stride"), padding, f.self("dilation"), f.self("groups")}, nil)
 }
 
 // reversedPadding is the padding from the last dimension backwards, as F.pad

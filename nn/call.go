@@ -149,4 +149,16 @@ func unpack(result any, ft reflect.Type) []reflect.Value {
 	return out
 }
 
+// Read returns t, a parameter, and in a trace makes its get_attr node here, as
+// reading the attribute does in Python. Without it the node stands where the
+// parameter is used first; the graph means the same.
+func Read(t *torch.Tensor) *torch.Tensor {
+	if v, traced := torch.ValueOf(t); traced {
+		if r, ok := v.Recorder().(interface{ Read(torch.Value) }); ok {
+			r.Read(v)
+		}
+	}
+	return t
+}
+
 func typeName(m Module) string { return reflect.TypeOf(m).Elem().Name() }

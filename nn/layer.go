@@ -224,7 +224,13 @@ func (f *frame) in(name string) *torch.Tensor {
 }
 
 // self returns an attribute of the layer, as a literal or a tensor.
-func (f *frame) self(name string) any { return f.c.get(f.m, name) }
+func (f *frame) self(name string) any {
+	v := f.c.get(f.m, name)
+	if t, ok := v.(*torch.Tensor); ok {
+		Read(t)
+	}
+	return v
+}
 
 // t returns a tensor of the layer.
 func (f *frame) t(name string) *torch.Tensor { t, _ := f.self(name).(*torch.Tensor); return t }

@@ -298,7 +298,7 @@ func NewChannelShuffle(groups int, options ...Option) *ChannelShuffle {
 // Forward calls the layer.
 func (m *ChannelShuffle) Forward(input *torch.Tensor) *torch.Tensor { return one(run(m, nil, input)) }
 
-// CircularPad1d is torch.nn.CircularPad1d(padding). Its forward is F.pad(input, self.padding, 'circular').
+// CircularPad1d is torch.nn.CircularPad1d(padding).
 type CircularPad1d struct {
 	leaf
 }
@@ -311,7 +311,7 @@ func NewCircularPad1d(padding any, options ...Option) *CircularPad1d {
 // Forward calls the layer.
 func (m *CircularPad1d) Forward(input *torch.Tensor) *torch.Tensor { return one(run(m, nil, input)) }
 
-// CircularPad2d is torch.nn.CircularPad2d(padding). Its forward is F.pad(input, self.padding, 'circular').
+// CircularPad2d is torch.nn.CircularPad2d(padding).
 type CircularPad2d struct {
 	leaf
 }
@@ -324,7 +324,7 @@ func NewCircularPad2d(padding any, options ...Option) *CircularPad2d {
 // Forward calls the layer.
 func (m *CircularPad2d) Forward(input *torch.Tensor) *torch.Tensor { return one(run(m, nil, input)) }
 
-// CircularPad3d is torch.nn.CircularPad3d(padding). Its forward is F.pad(input, self.padding, 'circular').
+// CircularPad3d is torch.nn.CircularPad3d(padding).
 type CircularPad3d struct {
 	leaf
 }

@@ -22,14 +22,15 @@ func (p Param) String() string {
 	return p.Name + "=" + ir.Repr(p.Default)
 }
 
-// Parameters returns the parameter list of m's forward: of a layer that of
-// Python's, otherwise what the forward tag of its Base says, nil where there is
-// no tag.
+// Parameters returns the parameter list of m's Forward: of a layer Python's, as
+// far as Forward has it, otherwise what the forward tag of its Base says, nil
+// where there is no tag.
 func Parameters(m Module) ([]Param, error) {
 	if c := classOf(m); c != nil {
-		params := make([]Param, len(c.Forward))
-		for i, p := range c.Forward {
-			params[i] = Param{p.Name, p.Default}
+		forward, _ := reflect.TypeOf(m).MethodByName("Forward")
+		params := make([]Param, 0, len(c.Forward))
+		for _, p := range c.Forward[:min(len(c.Forward), forward.Type.NumIn()-1)] {
+			params = append(params, Param{p.Name, p.Default})
 		}
 		return params, nil
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
 	torch "github.com/torchfx-go/torchfx/torchops"
+	"github.com/torchfx-go/torchfx/tracer"
 )
 
 // A recordedLayer is a layer of torch.nn as scripts/record_nn.py met it.
@@ -36,6 +37,7 @@ type recordedLayer struct {
 	Inputs  []any   `json:"inputs"`
 	Call    ordered `json:"call"`
 	Output  any     `json:"output"`
+	Traced  *string `json:"traced"`
 	After   ordered `json:"after"`
 }
 
@@ -196,6 +198,7 @@ func TestRecordedLayers(t *testing.T) {
 			assert.Equal(t, c.Repr, nn.Repr(m))
 			checkInitial(t, c.Initial, m)
 			checkFromRepr(t, c)
+			checkTraced(t, c, m)
 
 			inc, err := nn.LoadStateDict(m, entries(t, c.Loaded))
 			require.NoError(t, err)
@@ -283,6 +286,64 @@ func checkFromRepr(t *testing.T, c recordedLayer) {
 	require.NoError(t, err)
 	assert.Equal(t, c.Repr, nn.Repr(m), "made from the repr")
 }
+
+// checkTraced compares what a trace records when it goes through the layer, and
+// stops at the layers in it. What cannot be traced in Python cannot here.
+func checkTraced(t *testing.T, c recordedLayer, m nn.Module) {
+	t.Helper()
+	required := 0
+	params, err := nn.Parameters(m)
+	require.NoError(t, err)
+	for _, p := range params {
+		if p.Default == nil {
+			required++
+		}
+	}
+	root := []nn.Module{&throughOne{M: m}, &throughTwo{M: m}, &throughThree{M: m}, &throughFour{M: m}}[required-1]
+	nn.Train(m, c.Train)
+	gm, err := tracer.SymbolicTrace(root, tracer.IsLeaf(func(m nn.Module, path string) bool { return path != "m" && tracer.DefaultIsLeaf(m, path) }))
+	if c.Traced == nil {
+		require.Error(t, err)
+		return
+	}
+	require.NoError(t, err)
+	code, err := gm.Code()
+	require.NoError(t, err)
+	assert.Equal(t, *c.Traced, code)
+}
+
+// The roots that call a layer whose type is not known.
+type (
+	throughOne struct {
+		nn.Base `forward:"a"`
+		M       nn.Module
+	}
+	throughTwo struct {
+		nn.Base `forward:"a, b"`
+		M       nn.Module
+	}
+	throughThree struct {
+		nn.Base `forward:"a, b, c"`
+		M       nn.Module
+	}
+	throughFour struct {
+		nn.Base `forward:"a, b, c, d"`
+		M       nn.Module
+	}
+)
+
+func invoke(m nn.Module, args ...any) any {
+	v, err := nn.Invoke(m, args, nil)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func (r *throughOne) Forward(a *torch.Tensor) any           { return invoke(r.M, a) }
+func (r *throughTwo) Forward(a, b *torch.Tensor) any        { return invoke(r.M, a, b) }
+func (r *throughThree) Forward(a, b, c *torch.Tensor) any   { return invoke(r.M, a, b, c) }
+func (r *throughFour) Forward(a, b, c, d *torch.Tensor) any { return invoke(r.M, a, b, c, d) }
 
 func requireLibtorch(t testing.TB) {
 	t.Helper()

@@ -272,7 +272,7 @@ func (f *frame) encodeFused(m *TransformerEncoderLayer, x *torch.Tensor, made *t
 	kind, named := f.self("activation").(ir.Str)
 	eps1, eps2 := classOf(m.Norm1).get(m.Norm1, "eps"), classOf(m.Norm2).get(m.Norm2, "eps")
 	heads := f.int("nhead")
-	if torch.Traced(x, a.InProjWeight) || x.Dim() != 3 || f.bool("training") || !f.bool("batch_first") || a.InProjBias == nil || !a.sameWidth() ||
+	if x.Dim() != 3 || torch.Traced(a.InProjWeight) || f.bool("training") || !f.bool("batch_first") || a.InProjBias == nil || !a.sameWidth() ||
 		!named || eps1 != eps2 || heads%2 != 0 {
 		return nil
 	}

@@ -77,6 +77,14 @@ func (t *Tracer) CallModule(m *nn.Shadow, args []any, forward func() any) any {
 	return out
 }
 
+// Read makes the node of a parameter that v stands for, as reading an attribute
+// does in Python; without it the node is made at the parameter's first use.
+func (t *Tracer) Read(v torch.Value) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.node(v)
+}
+
 // parameter returns the node of a parameter, made at its first use.
 func (t *Tracer) parameter(path string) *ir.Node {
 	n, ok := t.params[path]
