@@ -56,6 +56,9 @@ func (c *Case) replayFX(ctx context.Context, res *Result) {
 	if len(res.Faults) > 0 {
 		return
 	}
+	if info, err := os.Stat(filepath.Join(c.Dir, "folder")); err == nil && info.IsDir() {
+		r.folder()
+	}
 	if fileExists(filepath.Join(c.Dir, "io.json")) {
 		r.run(ctx)
 	}
