@@ -16,6 +16,8 @@ type decoder struct {
 	newer  bool     // the file's minor version is above ours
 	old    bool     // schema 7 is read
 	graphs int      // nested graphs around us
+
+	signatureOnly bool // leave the nodes of the graph out
 }
 
 func (d *decoder) in(what string) (out func()) {

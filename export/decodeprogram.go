@@ -20,10 +20,9 @@ var (
 	callSignature   = fieldsOf("ModuleCallSignature", "inputs outputs in_spec out_spec", "forward_arg_names")
 )
 
-// decodeProgram decodes the JSON of a program. Faults are noted, not returned;
-// nil comes back when there is no use in going on. old lets schema 7 in.
-func decodeProgram(v jsonValue, record string, old bool, f *faults) *programJSON {
-	d := &decoder{faults: f, record: record, old: old}
+// program decodes the JSON of a program. Faults are noted, not returned; nil
+// comes back when there is no use in going on.
+func (d *decoder) program(v jsonValue) *programJSON {
 	var vals [7]jsonValue
 	if !d.object(v, programFields, vals[:]) {
 		return nil
@@ -146,6 +145,9 @@ func (d *decoder) graph(v jsonValue) *graphJSON {
 		defer d.in("graph input " + strconv.Itoa(i))()
 		g.inputs = append(g.inputs, d.argument(item))
 	})
+	if d.signatureOnly {
+		f[2] = jsonValue{}
+	}
 	d.list(f[2], "nodes", func(i int, item jsonValue) { g.nodes = append(g.nodes, d.node(i, item)) })
 	d.list(f[1], "outputs", func(i int, item jsonValue) {
 		defer d.in("graph output " + strconv.Itoa(i))()

@@ -23,6 +23,9 @@ const guardsName = "_guards_fn"
 //
 // The module is a new one with each call; its tensors are the program's.
 func (p *Program) Module() (*ir.GraphModule, error) {
+	if p.outputs != nil {
+		return nil, ir.Errorf(ir.ErrUnsupported, "module of program %s: only its signature was read", p.Name)
+	}
 	u := &unlifter{p: p, in: p.Signature.Inputs, out: p.Signature.Outputs, attrs: map[string]any{}}
 	var err error
 	if u.graph, err = copyGraph(p.Graph, false); err != nil {

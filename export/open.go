@@ -18,6 +18,11 @@ type options struct {
 	graphOnly bool
 	noWeights bool
 	classes   func(name string) bool
+
+	signatureOnly bool
+	weightsFrom   string
+	weightsKeys   []string
+	opened        []func() error // files beside the archive
 }
 
 // Model chooses among several programs of one archive. Default: the only one,
@@ -56,7 +61,24 @@ func Open(path string, opts ...Option) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := read(s, opts)
+	return read(s, close, opts)
+}
+
+// Read is [Open] for a file that is not in the file system: size bytes that r
+// reads. Weights are copied to the heap.
+func Read(r io.ReaderAt, size int64, opts ...Option) (*Program, error) {
+	return read(&span{r: r, size: size}, nil, opts)
+}
+
+// read reads a program; the files are closed with it, or at once where there is
+// none.
+func read(s *span, close func() error, opts []Option) (*Program, error) {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	p, err := o.read(s)
+	close = o.closeOpened(close)
 	if err != nil {
 		_ = close()
 		return nil, err
@@ -65,17 +87,7 @@ func Open(path string, opts ...Option) (*Program, error) {
 	return p, nil
 }
 
-// Read is [Open] for a file that is not in the file system: size bytes that r
-// reads. Weights are copied to the heap.
-func Read(r io.ReaderAt, size int64, opts ...Option) (*Program, error) {
-	return read(&span{r: r, size: size}, opts)
-}
-
-func read(s *span, opts []Option) (*Program, error) {
-	var o options
-	for _, opt := range opts {
-		opt(&o)
-	}
+func (o *options) read(s *span) (*Program, error) {
 	if o.catalogue == nil {
 		o.catalogue = ir.Operators()
 	}
@@ -177,7 +189,12 @@ func (o *options) program(a *archive, src *source, f *faults) *Program {
 		f.err(ir.Errorf(ir.ErrFormat, "%s: %w", src.record, err))
 		return nil
 	}
-	p := o.assemble(decodeProgram(v, src.record, src.old, f), st, src.record, f)
+	d := &decoder{faults: f, record: src.record, old: src.old, signatureOnly: o.signatureOnly}
+	j := d.program(v)
+	if j != nil && st != nil && o.weightsFrom != "" {
+		o.replaceWeights(st, j.module.inputs, f)
+	}
+	p := o.assemble(j, st, src.record, f)
 	if p == nil {
 		return nil
 	}

@@ -34,6 +34,7 @@ type Program struct {
 	Extra          map[string][]byte   // files that were saved beside the program
 	Warnings       []string            // what is odd in the file without being wrong
 	module         *ir.GraphModule
+	outputs        []any // of a program read for its signature only
 	state          *state
 	catalogue      *ir.Catalogue
 	closeContainer func() error
@@ -113,14 +114,20 @@ func (o *options) assemble(j *programJSON, st *state, record string, f *faults) 
 		return nil
 	}
 	b := &builder{faults: f, catalogue: o.catalogue, record: record, specs: j.module.inputs}
-	module := b.graphModule(j.module.graph, "")
+	var module *ir.GraphModule
+	var outputs []any
+	if o.signatureOnly {
+		module, outputs = b.signatureModule(j.module.graph)
+	} else {
+		module = b.graphModule(j.module.graph, "")
+	}
 	if module == nil {
 		return nil
 	}
 	p := &Program{
 		Graph: module.Graph(), GuardsCode: j.guards, Verifiers: j.verifiers, TorchVersion: j.torch,
 		SchemaMajor: int(j.major), SchemaMinor: int(j.minor), Namedtuples: j.module.namedtuples, Custom: j.module.custom,
-		module: module, state: st, catalogue: o.catalogue,
+		module: module, outputs: outputs, state: st, catalogue: o.catalogue,
 	}
 	l := &linker{faults: f, record: record, graph: p.Graph, state: st, bare: o.noWeights}
 	l.signature(&j.module)
@@ -155,7 +162,7 @@ func (p *Program) calls(calls []moduleCallJSON, record string, f *faults) {
 				f.add(ir.ErrFormat, "%s, module call %q: out_spec: %w", record, clip(c.fqn), err)
 			}
 			for _, name := range slices.Concat(s.Inputs, s.Outputs) {
-				if name != "" && !nodes[name] {
+				if name != "" && !nodes[name] && p.outputs == nil {
 					f.add(ir.ErrFormat, "%s, module call %q: names %s, which is no value of the graph", record, clip(c.fqn), clip(name))
 				}
 			}
