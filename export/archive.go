@@ -32,6 +32,7 @@ type archive struct {
 	outside []string // names outside the root folder
 	root    string   // the one folder that PyTorch puts everything in, "" where there is none
 	sums    bool     // verify checksums
+	stored  bool     // refuse deflated records: the archive was deflated itself
 }
 
 // A record is one entry of an archive.
@@ -99,6 +100,8 @@ func (a *archive) place(r *record) error {
 		return ir.Errorf(ir.ErrUnsupported, "record %s: expected stored or deflated content, got zip method %d", r.name, e.Method)
 	case e.Flags&1 != 0:
 		return ir.Errorf(ir.ErrUnsupported, "record %s: is encrypted", r.name)
+	case e.Method == zip.Deflate && a.stored:
+		return ir.Errorf(ir.ErrUnsupported, "record %s: is deflated in an archive that is deflated itself", r.name)
 	case packed > uint64(a.span.size):
 		return a.tooLarge(r, packed)
 	}

@@ -138,6 +138,7 @@ func (o *options) replaceWeights(st *state, inputs []inputSpecJSON, f *faults) {
 		f.add(ir.ClassOf(err), "weights from %s: %w", o.weightsFrom, err)
 		return
 	}
+	st.kind = "state dict"
 	wanted := map[string]bool{}
 	fresh := map[string]*Tensor{}
 	for i := range inputs {

@@ -93,8 +93,10 @@ func TestWeightsFrom(t *testing.T) {
 				assert.True(t, q.Tensor(name).RequiresGrad, name)
 			}
 			require.NoError(t, q.Close())
-			_, err = q.Tensor("l.weight").Bytes()
-			assert.ErrorIs(t, err, ir.ErrClosed, "the file of the weights is closed too")
+			if x := q.Tensor("l.weight"); x.Storage.Mapped() {
+				_, err = x.Bytes()
+				assert.ErrorIs(t, err, ir.ErrClosed, "the file of the weights is closed too")
+			}
 		})
 		t.Run(form+", other names", func(t *testing.T) {
 			_, err := Open(file, WeightsFrom(write(t, form, map[string]*Tensor{"l.weight": tensors["l.weight"], "x": tensors["l.bias"]})))
@@ -105,7 +107,7 @@ func TestWeightsFrom(t *testing.T) {
 		t.Run(form+", other shapes", func(t *testing.T) {
 			_, err := Open(file, WeightsFrom(write(t, form, map[string]*Tensor{"l.weight": tensors["l.bias"], "l.bias": tensors["l.bias"]})))
 			require.ErrorIs(t, err, ir.ErrFormat)
-			assert.ErrorContains(t, err, "weight l.weight: graph and config disagree")
+			assert.ErrorContains(t, err, "weight l.weight: graph and state dict disagree")
 		})
 	}
 

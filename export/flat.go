@@ -48,7 +48,7 @@ const reconstructFake = "torch._export.serde.serialize._reconstruct_fake_tensor"
 // pickledState reads the state of a program from two records of torch.save.
 func (o *options) pickledState(a *archive, weights, constants string, f *faults) *state {
 	st := newState(weights, constants)
-	st.pickled = true
+	st.pickled, st.kind = true, "state dict"
 	for _, record := range []string{weights, constants} {
 		saved, err := o.inner(a, record)
 		if err != nil {
@@ -118,7 +118,7 @@ func (o *options) inner(a *archive, name string) (*Saved, error) {
 		if err != nil {
 			return nil, err
 		}
-		s = &span{r: bytes.NewReader(data), size: r.size}
+		s, io.stored = &span{r: bytes.NewReader(data), size: r.size}, true
 	case o.noWeights:
 		s = a.span.part(r.off, r.size) // the records inside have checksums too
 	default:

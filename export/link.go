@@ -168,7 +168,7 @@ func (l *linker) excused(name string) bool { return l.state.partial || l.state.c
 // compare checks a tensor against what the graph's value table says of it.
 func (l *linker) compare(name string, t *Tensor, val ir.TensorMeta) {
 	if t.DType != val.DType && val.DType.Valid() {
-		l.faults.add(ir.ErrFormat, "weight %s: graph and config disagree: %s in the graph, %s in the config", clip(name), val.DType, t.DType)
+		l.faults.add(ir.ErrFormat, "weight %s: graph and %s disagree: %s in the graph, %s in the %s", clip(name), l.state.kind, val.DType, t.DType, l.state.kind)
 	}
 	same := len(t.Sizes) == len(val.Sizes)
 	for i := 0; same && i < len(t.Sizes); i++ {
@@ -176,7 +176,7 @@ func (l *linker) compare(name string, t *Tensor, val ir.TensorMeta) {
 		same = !known || n == t.Sizes[i]
 	}
 	if !same {
-		l.faults.add(ir.ErrFormat, "weight %s: graph and config disagree: sizes %s in the graph, %v in the config", clip(name), sizesText(val.Sizes), t.Sizes)
+		l.faults.add(ir.ErrFormat, "weight %s: graph and %s disagree: sizes %s in the graph, %v in the %s", clip(name), l.state.kind, sizesText(val.Sizes), t.Sizes, l.state.kind)
 	}
 }
 

@@ -18,6 +18,7 @@ type options struct {
 	graphOnly bool
 	noWeights bool
 	classes   func(name string) bool
+	stored    bool // the archive comes out of a deflated record
 
 	signatureOnly bool
 	weightsFrom   string

@@ -34,12 +34,13 @@ type state struct {
 	fake    map[string]bool // tensors whose record is empty although they have elements
 	pickled bool            // state dicts of torch.save, which need not say what a parameter is
 	in      [2]string       // what messages call where weights and constants are
+	kind    string          // what that is: "config" or "state dict"
 }
 
 func newState(weights, constants string) *state {
 	return &state{
 		tensors: map[string]*Tensor{}, objects: map[string]*Object{}, weights: map[string]bool{}, claimed: map[string]bool{}, fake: map[string]bool{},
-		in: [2]string{weights, constants},
+		in: [2]string{weights, constants}, kind: "config",
 	}
 }
 

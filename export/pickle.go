@@ -66,6 +66,7 @@ type unpickler struct {
 	marks   []int // heights of the stack
 	memo    []any // by number, as numbers mostly run on from 0
 	sparse  map[uint32]any
+	ops     int                              // operations that may be done, 0 for maxPickleOps
 	budget  int                              // bytes and items that calls may still copy
 	storage func(id ir.PyTuple) (any, error) // what a persistent id stands for; nil where none may be
 	classes func(name string) bool           // classes that become an Instance
@@ -84,7 +85,11 @@ type pyList struct {
 func (u *unpickler) unpickle(text []byte) (v any, n int, err error) {
 	u.text, u.budget = text, len(text)+1024
 	u.stack, u.marks, u.memo, u.sparse, u.at = nil, nil, nil, nil, 0
-	for range maxPickleOps {
+	most := maxPickleOps
+	if u.ops > 0 {
+		most = min(most, u.ops)
+	}
+	for range most {
 		start := u.at
 		op, err := u.byte()
 		if err == nil && op == opStop {
@@ -100,7 +105,7 @@ func (u *unpickler) unpickle(text []byte) (v any, n int, err error) {
 			return nil, 0, at(start, err)
 		}
 	}
-	return nil, 0, ir.Errorf(ir.ErrFormat, "pickle: expected at most %d operations", maxPickleOps)
+	return nil, 0, ir.Errorf(ir.ErrFormat, "pickle: expected at most %d operations", most)
 }
 
 // at says at which byte of the pickle something was wrong.

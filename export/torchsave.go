@@ -81,6 +81,7 @@ func (o *options) readSaved(s *span) (*Saved, error) {
 	}
 	a.findRoot()
 	a.sums = a.sums && !o.skipSums
+	a.stored = o.stored
 	if !a.has("data.pkl") || a.has("constants.pkl") {
 		if _, err := detect(a); err != nil {
 			return nil, err
@@ -110,6 +111,10 @@ func readPickled(a *archive, o *options) (*Saved, error) {
 	}
 	var f faults
 	u := &unpickler{storage: st.storage, classes: o.classes, f: &f}
+	if r := a.records["data.pkl"]; r.deflated {
+		// values take more memory than the operations that make them, which deflate well
+		u.ops = 1<<18 + 16*int(r.packed)
+	}
 	v, _, err := u.unpickle(text)
 	if err != nil {
 		return nil, ir.Errorf(ir.ClassOf(err), "record data.pkl: %w", err)
