@@ -198,7 +198,7 @@ func TestTorchSaveAccessors(t *testing.T) {
 	_, _, err = s.StateDict()
 	require.ErrorIs(t, err, ir.ErrType)
 	assert.ErrorContains(t, err, `its keys are "epoch", "model", "optimizer"`)
-	_, _, err = s.StateDict("modle")
+	_, _, err = s.StateDict("other")
 	require.ErrorIs(t, err, ir.ErrKey)
 
 	var paths []string
