@@ -1,10 +1,12 @@
 package nn
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 // FromRepr makes a module of torch.nn from its class, "Linear" or
@@ -16,6 +18,9 @@ import (
 // the repr of a loss tells nothing. Containers are made with what is in them.
 func FromRepr(class, repr string, options ...Option) (Module, error) {
 	name := class[strings.LastIndexByte(class, '.')+1:]
+	if name == "ParameterList" || name == "ParameterDict" {
+		return heldFromRepr(name, repr)
+	}
 	r, err := parseRepr(repr)
 	if err != nil {
 		return nil, err
@@ -24,6 +29,54 @@ func FromRepr(class, repr string, options ...Option) (Module, error) {
 		return nil, ir.Errorf(ir.ErrValue, "repr of %s: expected %s(…), got %s(…)", class, name, r.class)
 	}
 	return r.module(class, options)
+}
+
+// reprTensor is a line of the repr of a ParameterList or ParameterDict.
+var reprTensor = regexp.MustCompile(`\(([^()\n]+)\): (?:Parameter|Tensor) containing: \[torch\.(?:cuda\.)?(\w+) of size ([0-9x]*)`)
+
+// heldFromRepr makes the parameters that a repr tells of, all zeros.
+func heldFromRepr(class, repr string) (Module, error) {
+	found := reprTensor.FindAllStringSubmatch(repr, -1)
+	if !strings.HasPrefix(repr, class+"(") || len(found) != strings.Count(repr, " containing: ") {
+		return nil, ir.Errorf(ir.ErrSyntax, "repr %q: expected a %s of tensors", shorten(repr), class)
+	}
+	var tensors held
+	for _, m := range found {
+		dt, err := ir.ParseDType(m[2])
+		for candidate, name := range storageNames {
+			if name+"Tensor" == m[2] {
+				dt, err = candidate, nil
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		shape, elements := []int{}, 1
+		for text := range strings.SplitSeq(m[3], "x") {
+			if text == "" {
+				continue
+			}
+			n, err := strconv.Atoi(text)
+			if err != nil || n > 1<<31 || n > 0 && elements > 1<<31/n {
+				return nil, ir.Errorf(ir.ErrValue, "repr %q: expected at most 2^31 elements, got size %s", shorten(repr), m[3])
+			}
+			elements *= max(n, 1)
+			shape = append(shape, n)
+		}
+		zeros, err := torch.Call("aten::zeros", shape, torch.Kw("dtype", dt))
+		if err != nil {
+			return nil, err
+		}
+		t, err := NewParameter(zeros.(*torch.Tensor))
+		if err != nil {
+			return nil, err
+		}
+		tensors = append(tensors, named{m[1], t})
+	}
+	if class == "ParameterList" {
+		return &ParameterList{tensors: tensors}, nil
+	}
+	return &ParameterDict{tensors: tensors}, nil
 }
 
 // A reprNode is a repr, read: class, arguments and children.

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
 	"os"
 	"strconv"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
+	"github.com/torchfx-go/torchfx/nn/functional"
 	torch "github.com/torchfx-go/torchfx/torchops"
 	"github.com/torchfx-go/torchfx/tracer"
 )
@@ -69,20 +69,72 @@ func (o *ordered) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func recordedLayers(t *testing.T) []recordedLayer {
+// A recorded is what scripts/record_nn.py wrote.
+type recorded struct {
+	Cases     []recordedLayer
+	Functions []struct {
+		Function string
+		Args     []any
+		Kwargs   ordered
+		Seed     uint64
+		Output   any
+	}
+	Messages [][4]any // name, keys, shapes, message
+}
+
+func readRecorded(t *testing.T) (all recorded) {
 	t.Helper()
 	f, err := os.Open("testdata/layers.json.gz")
 	require.NoError(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	require.NoError(t, err)
-	text, err := io.ReadAll(z)
-	require.NoError(t, err)
-	var all struct{ Cases []recordedLayer }
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(z)
 	d.UseNumber()
 	require.NoError(t, d.Decode(&all))
-	return all.Cases
+	return all
+}
+
+// Functions that no layer calls, or not so, give the recorded bits.
+func TestRecordedFunctions(t *testing.T) {
+	requireLibtorch(t)
+	for i, c := range readRecorded(t).Functions {
+		t.Run(fmt.Sprintf("%02d_%s", i, c.Function), func(t *testing.T) {
+			require.NoError(t, torch.ManualSeed(c.Seed))
+			out, err := torch.Try(func() any {
+				return functional.Call(c.Function, decodeAll(t, c.Args), c.Kwargs.options(t))
+			})
+			require.NoError(t, err)
+			requireSame(t, decode(t, c.Output), out, "output")
+		})
+	}
+}
+
+type Net struct {
+	nn.Base
+	Fc   *nn.Linear
+	Norm *nn.BatchNorm1d
+}
+
+// A state dict that does not fit is refused with Python's words.
+func TestStateDictMessages(t *testing.T) {
+	requireLibtorch(t)
+	for _, c := range readRecorded(t).Messages {
+		t.Run(c[0].(string), func(t *testing.T) {
+			m := &Net{Fc: nn.NewLinear(2, 3), Norm: nn.NewBatchNorm1d(3)}
+			shapes := c[2].(map[string]any)
+			_, err := nn.LoadStateDict(m, func(yield func(string, *torch.Tensor) bool) {
+				for _, key := range c[1].([]any) {
+					x := torch.Full(shapeOf(t, shapes[key.(string)]), 1.0)
+					if !yield(key.(string), x) {
+						return
+					}
+				}
+			})
+			require.ErrorIs(t, err, ir.ErrRuntime)
+			assert.Equal(t, c[3], err.Error())
+		})
+	}
 }
 
 // decode returns a recorded value as the operators take it.
@@ -188,7 +240,7 @@ func requireSame(t *testing.T, want, have any, where string) {
 // to the bit.
 func TestRecordedLayers(t *testing.T) {
 	requireLibtorch(t)
-	for i, c := range recordedLayers(t) {
+	for i, c := range readRecorded(t).Cases {
 		name := c.Class[strings.LastIndexByte(c.Class, '.')+1:]
 		t.Run(fmt.Sprintf("%03d_%s", i, name), func(t *testing.T) {
 			require.NoError(t, torch.ManualSeed(c.Seed))

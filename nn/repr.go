@@ -142,13 +142,15 @@ func reprTensors(tensors held, kind func(*torch.Tensor) string) string {
 	return strings.Join(lines, "\n")
 }
 
-// storageName is the old class of a tensor, which torch.typename gives.
+// storageNames are the old classes of tensors, which torch.typename gives.
+var storageNames = map[torch.DType]string{
+	torch.Float32: "Float", torch.Float64: "Double", torch.Float16: "Half", torch.BFloat16: "BFloat16",
+	torch.Int64: "Long", torch.Int32: "Int", torch.Int16: "Short", torch.Int8: "Char", torch.UInt8: "Byte",
+	torch.Bool8: "Bool", torch.Complex64: "ComplexFloat", torch.Complex128: "ComplexDouble",
+}
+
 func storageName(t *torch.Tensor) string {
-	name := map[torch.DType]string{
-		torch.Float32: "Float", torch.Float64: "Double", torch.Float16: "Half", torch.BFloat16: "BFloat16",
-		torch.Int64: "Long", torch.Int32: "Int", torch.Int16: "Short", torch.Int8: "Char", torch.UInt8: "Byte",
-		torch.Bool8: "Bool", torch.Complex64: "ComplexFloat", torch.Complex128: "ComplexDouble",
-	}[t.DType()] + "Tensor"
+	name := storageNames[t.DType()] + "Tensor"
 	if t.Device().Kind() == ir.DeviceCUDA {
 		return "cuda." + name
 	}

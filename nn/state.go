@@ -13,31 +13,47 @@ import (
 // module or tensor that stands in several places comes under each name.
 func StateDict(m Module) iter.Seq2[string, *torch.Tensor] {
 	return func(yield func(string, *torch.Tensor) bool) {
-		entries(m, "", map[*Base]bool{}, func(name string, t *torch.Tensor, _ Module) bool { return yield(name, t) })
+		places(m, "", map[*Base]bool{}, func(path string, m Module) bool {
+			for name, t := range persistent(m) {
+				if !yield(join(path, name), t) {
+					return false
+				}
+			}
+			return true
+		})
 	}
 }
 
-// entries calls f with each entry of the state dict and the module that has it.
-// above are the modules on the way from the root: one that holds itself ends.
-func entries(m Module, path string, above map[*Base]bool, f func(name string, t *torch.Tensor, of Module) bool) bool {
+// places calls f with each module and each of its places, parents first. above
+// are the modules on the way from the root: one that holds itself ends there.
+func places(m Module, path string, above map[*Base]bool, f func(path string, m Module) bool) bool {
 	if above[m.base()] {
 		return true
 	}
 	above[m.base()] = true
 	defer delete(above, m.base())
-	for _, kind := range []Kind{Parameter, Buffer} {
-		for field, t := range state(m) {
-			if field.Kind == kind && t != nil && !f(join(path, field.Name), t, m) {
-				return false
-			}
-		}
+	if !f(path, m) {
+		return false
 	}
 	for name, v := range members(m) {
-		if child, ok := v.(Module); ok && !entries(child, join(path, name), above, f) {
+		if child, ok := v.(Module); ok && !places(child, join(path, name), above, f) {
 			return false
 		}
 	}
 	return true
+}
+
+// persistent yields the tensors of m itself that its state dict has.
+func persistent(m Module) iter.Seq2[string, *torch.Tensor] {
+	return func(yield func(string, *torch.Tensor) bool) {
+		for _, kind := range []Kind{Parameter, Buffer} {
+			for field, t := range state(m) {
+				if field.Kind == kind && t != nil && !yield(field.Name, t) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // A LoadOption changes how [LoadStateDict] loads.
@@ -46,8 +62,6 @@ type LoadOption func(*loading)
 // Lenient accepts missing and unexpected keys, as strict=False does. Sizes must
 // match all the same.
 func Lenient() LoadOption { return func(l *loading) { l.lenient = true } }
-
-type loading struct{ lenient bool }
 
 // Incompatible lists the keys that a state dict and a module do not share.
 type Incompatible struct{ Missing, Unexpected []string }
@@ -65,67 +79,94 @@ func LoadStateDict(m Module, from iter.Seq2[string, *torch.Tensor], opts ...Load
 	for _, o := range opts {
 		o(&l)
 	}
-	given := map[string]*torch.Tensor{}
-	var order []string
+	l.given = map[string]*torch.Tensor{}
 	for name, t := range from {
-		if given[name] == nil {
-			order = append(order, name)
+		if l.given[name] == nil {
+			l.order = append(l.order, name)
 		}
-		given[name] = t
+		l.given[name] = t
 	}
-	var inc Incompatible
-	var errs []string
-	used := map[string]bool{}
-	var failure error
-	entries(m, "", map[*Base]bool{}, func(name string, t *torch.Tensor, of Module) bool {
-		used[name] = true
-		source := given[name]
+	places(m, "", map[*Base]bool{}, l.module)
+	if l.failure != nil {
+		return l.Incompatible, l.failure
+	}
+	if !l.lenient {
+		if len(l.Unexpected) > 0 {
+			l.errs = append([]string{"Unexpected key(s) in state_dict: " + quoted(l.Unexpected) + ". "}, l.errs...)
+		}
+		if len(l.Missing) > 0 {
+			l.errs = append([]string{"Missing key(s) in state_dict: " + quoted(l.Missing) + ". "}, l.errs...)
+		}
+	}
+	if len(l.errs) > 0 {
+		return l.Incompatible, ir.Errorf(ir.ErrRuntime, "Error(s) in loading state_dict for %s:\n\t%s", typeName(m), strings.Join(l.errs, "\n\t"))
+	}
+	return l.Incompatible, nil
+}
+
+// module loads the tensors of one module, and looks for keys that are neither
+// these nor its children's: Python's _load_from_state_dict.
+func (l *loading) module(path string, m Module) bool {
+	known := map[string]bool{}
+	for name, t := range persistent(m) {
+		known[name] = true
+		key := join(path, name)
+		source := l.given[key]
 		switch {
 		case source == nil:
-			if !isCounter(of, name) {
-				inc.Missing = append(inc.Missing, name)
+			if !isCounter(m, name) {
+				l.Missing = append(l.Missing, key)
 			}
-			return true
+			continue
+		case t.Dim() == 0 && source.Dim() == 1 && source.Numel() > 0: // files from before tensors without dimensions
+			source = source.Select(0, 0)
+			defer func() { _ = source.Close() }()
 		case !sameSizes(source, t):
-			errs = append(errs, "size mismatch for "+name+": copying a param with shape "+sizes(source)+
+			l.errs = append(l.errs, "size mismatch for "+key+": copying a param with shape "+sizes(source)+
 				" from checkpoint, the shape in current model is "+sizes(t)+".")
-			return true
+			continue
 		}
 		copied, err := torch.Call("aten::copy_", t, source)
 		if err != nil {
-			failure = err
+			l.failure = err
 			return false
 		}
 		_ = copied.(*torch.Tensor).Close()
-		return true
-	})
-	if failure != nil {
-		return inc, failure
 	}
-	for _, name := range order {
-		if !used[name] {
-			inc.Unexpected = append(inc.Unexpected, name)
+	children := map[string]bool{}
+	for name := range members(m) {
+		children[name] = true
+	}
+	for _, key := range l.order {
+		rest := key
+		if path != "" {
+			var below bool
+			if rest, below = strings.CutPrefix(key, path+"."); !below {
+				continue
+			}
+		}
+		first, _, deeper := strings.Cut(rest, ".")
+		if deeper && !children[first] || !deeper && !known[first] {
+			l.Unexpected = append(l.Unexpected, key)
 		}
 	}
-	if !l.lenient {
-		if len(inc.Unexpected) > 0 {
-			errs = append([]string{"Unexpected key(s) in state_dict: " + quoted(inc.Unexpected) + ". "}, errs...)
-		}
-		if len(inc.Missing) > 0 {
-			errs = append([]string{"Missing key(s) in state_dict: " + quoted(inc.Missing) + ". "}, errs...)
-		}
-	}
-	if len(errs) > 0 {
-		return inc, ir.Errorf(ir.ErrRuntime, "Error(s) in loading state_dict for %s:\n\t%s", typeName(m), strings.Join(errs, "\n\t"))
-	}
-	return inc, nil
+	return true
+}
+
+type loading struct {
+	lenient bool
+	given   map[string]*torch.Tensor
+	order   []string // of the keys
+	errs    []string
+	failure error
+	Incompatible
 }
 
 // isCounter reports whether an entry is the batch counter of a batch norm.
 func isCounter(m Module, name string) bool {
 	switch m.(type) {
 	case *BatchNorm1d, *BatchNorm2d, *BatchNorm3d, *InstanceNorm1d, *InstanceNorm2d, *InstanceNorm3d:
-		return strings.HasSuffix(name, "num_batches_tracked")
+		return name == "num_batches_tracked"
 	}
 	return false
 }

@@ -361,7 +361,80 @@ for seed, (cls, args, kwargs, make, train, call) in enumerate(C):
         "repr": shown, "initial": initial, "loaded": loaded, "inputs": recorded, "call": {k: encode(v) for k, v in call.items()},
         "output": encode(out), "after": after, "traced": traced,
     })
-text = json.dumps({"torch": PINNED, "cases": cases}, separators=(",", ":"))
+# Functions of torch.nn.functional that no layer calls so.
+FN = [
+    ("normalize", lambda: (r(3, 4),), {}),
+    ("normalize", lambda: (r(3, 4),), {"p": 1.0, "dim": 0, "eps": 0.1}),
+    ("gumbel_softmax", lambda: (r(3, 4),), {"tau": 0.5}),
+    ("gumbel_softmax", lambda: (r(3, 4),), {"hard": True, "dim": 0}),
+    ("affine_grid", lambda: (r(2, 2, 3), [2, 3, 4, 5]), {}),
+    ("affine_grid", lambda: (r(2, 3, 4), [2, 3, 2, 3, 4]), {"align_corners": True}),
+    ("grid_sample", lambda: (r(1, 2, 4, 4), u(1, 3, 3, 2)), {}),
+    ("grid_sample", lambda: (r(1, 2, 4, 4), r(1, 3, 3, 2)), {"mode": "nearest", "padding_mode": "border", "align_corners": True}),
+    ("grid_sample", lambda: (r(1, 2, 4, 4), r(1, 3, 3, 2)), {"mode": "bicubic", "padding_mode": "reflection"}),
+    ("one_hot", lambda: (ints(4, 5),), {"num_classes": 5}),
+    ("pdist", lambda: (r(4, 3),), {}),
+    ("scaled_dot_product_attention", lambda: (r(2, 2, 3, 4), r(2, 2, 5, 4), r(2, 2, 5, 4)), {}),
+    ("scaled_dot_product_attention", lambda: (r(2, 3, 4), r(2, 3, 4), r(2, 3, 4)), {"is_causal": True}),
+    ("conv_tbc", lambda: (r(5, 2, 3), r(2, 3, 4), r(4)), {"pad": 1}),
+    ("linear_cross_entropy", lambda: (r(3, 4), r(5, 4), ints(5, 3)), {}),
+    ("linear_cross_entropy", lambda: (r(3, 4), r(5, 2, 4), ints(5, 3, 2)), {"linear_bias": torch.ones(5, 2), "reduction": "sum", "ignore_index": 1}),
+    ("mse_loss", lambda: (r(3, 4), r(3, 4)), {"weight": torch.full((3, 4), 0.5)}),
+    ("mse_loss", lambda: (r(3, 4), r(4)), {"size_average": False}),
+    ("l1_loss", lambda: (r(3, 4), r(3, 4)), {"weight": torch.full((3, 4), 0.5)}),
+    ("l1_loss", lambda: (r(3, 4), r(3, 4)), {"weight": torch.full((3, 4), 0.5), "reduction": "sum"}),
+    ("huber_loss", lambda: (r(3, 4), r(3, 4)), {"weight": torch.full((3, 4), 0.5), "reduction": "none"}),
+    ("softmax", lambda: (r(3, 4),), {"dim": 0, "dtype": torch.float64}),
+    ("softmin", lambda: (r(3, 4, 2),), {}),
+    ("interpolate", lambda: (r(1, 2, 4, 4),), {"size": [2, 3], "mode": "bilinear", "antialias": True}),
+    ("interpolate", lambda: (r(1, 2, 4, 4),), {"scale_factor": 0.5, "mode": "bicubic", "antialias": True}),
+    ("interpolate", lambda: (r(1, 2, 4, 4),), {"scale_factor": 0.7, "mode": "lanczos", "antialias": True}),
+    ("interpolate", lambda: (r(1, 2, 4),), {"scale_factor": [1.3], "mode": "nearest-exact"}),
+    ("pad", lambda: (r(2, 3), (1, -1, 0, 2)), {"value": 1.5}),
+    ("multi_head_attention_forward", lambda: (r(3, 2, 4), r(5, 2, 4), r(5, 2, 4), 4, 2, r(12, 4), r(12), None, None, False, 0.0, r(4, 4), r(4)), {"static_k": torch.ones(4, 5, 2), "static_v": torch.ones(4, 5, 2)}),
+    ("embedding", lambda: (ints(6, 4), r(6, 3)), {"padding_idx": -2}),
+    ("layer_norm", lambda: (r(2, 3), [3]), {}),
+    ("instance_norm", lambda: (r(2, 3, 4),), {}),
+    ("lp_pool2d", lambda: (u(1, 1, 4, 4), 3, 2), {}),
+    ("lp_pool1d", lambda: (r(1, 1, 6), float("-inf"), 2), {}),
+    ("binary_cross_entropy", lambda: (u(3, 4), u(3, 4)), {"weight": torch.full((4,), 0.5), "reduce": False}),
+    ("logsigmoid", lambda: (r(3),), {}),
+    ("cosine_similarity", lambda: (r(3, 4), r(4)), {"dim": -1}),
+]
+functions = []
+for seed, (name, make, kwargs) in enumerate(FN):
+    torch.manual_seed(seed)
+    args = make()
+    recorded = [encode(a) for a in args]
+    torch.manual_seed(seed)
+    out = getattr(nn.functional, name)(*args, **kwargs)
+    options = {k: {"dtype": str(v)} if isinstance(v, torch.dtype) else encode(v) for k, v in kwargs.items()}
+    functions.append({"function": name, "args": recorded, "kwargs": options, "seed": seed, "output": encode(out)})
+
+# What is said of state dicts that do not fit.
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 3)
+        self.norm = nn.BatchNorm1d(3)
+
+
+messages = []
+for name, change in [
+    ("missing", lambda d: [d.pop("fc.weight"), d.pop("norm.running_mean")]),
+    ("unexpected", lambda d: d.update({"fc.scale": torch.ones(1), "tail.bias": torch.ones(2)})),
+    ("size", lambda d: d.update({"fc.weight": torch.ones(3, 5), "norm.num_batches_tracked": torch.ones(1)})),
+    ("all", lambda d: [d.pop("fc.bias"), d.update({"x": torch.ones(1), "fc.weight": torch.ones(2)})]),
+    ("counter", lambda d: [d.pop("norm.num_batches_tracked"), d.pop("norm.bias")]),
+]:
+    m = Net()
+    d = dict(m.state_dict())
+    change(d)
+    try:
+        m.load_state_dict(d)
+    except RuntimeError as e:
+        messages.append([name, list(d), {k: list(v.shape) for k, v in d.items()}, str(e)])
+text = json.dumps({"torch": PINNED, "cases": cases, "functions": functions, "messages": messages}, separators=(",", ":"))
 with open(sys.argv[1], "wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as f:
     f.write(text.encode())
 print(len(cases), "cases")

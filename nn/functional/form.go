@@ -271,3 +271,18 @@ func plainItems(items []any) []any {
 	}
 	return list
 }
+
+// one takes a result for a tensor.
+func one(v any) *torch.Tensor { return torch.As[*torch.Tensor](v) }
+
+// two takes a result for a pair of tensors; the second may be None.
+func two(v any) (a, b *torch.Tensor) {
+	if traced, ok := torch.ValueOf(v); ok {
+		return traced.Index(int64(0)).Tensor(), traced.Index(int64(1)).Tensor()
+	}
+	pair, ok := v.(ir.PyTuple)
+	if !ok || len(pair) != 2 {
+		panic(&torch.Error{Op: "unpack", Err: ir.Errorf(ir.ErrType, "expected two results, got %s", torch.Describe(v))})
+	}
+	return one(pair[0]), one(pair[1])
+}

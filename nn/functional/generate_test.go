@@ -1,0 +1,97 @@
+package functional
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/format"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the generated file")
+
+// functions.go has a function for each entry of the two tables.
+func TestGenerated(t *testing.T) {
+	want, err := generate()
+	require.NoError(t, err)
+	if *update {
+		require.NoError(t, os.WriteFile("functions.go", want, 0o644))
+	}
+	have, err := os.ReadFile("functions.go")
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(have), "run go test ./nn/functional -run Generated -update")
+}
+
+func generate() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString("// Code generated from forms.txt and builtins.go by go test ./nn/functional -run Generated -update. DO NOT EDIT.\n\npackage functional\n\nimport torch \"github.com/torchfx-go/torchfx/torchops\"\n")
+	all := map[string][]param{}
+	optional := map[string][]string{}
+	for name, f := range forms {
+		if f.body == nil {
+			continue
+		}
+		for _, p := range f.params {
+			if p.hasDefault {
+				optional[name] = append(optional[name], p.name)
+			} else {
+				all[name] = append(all[name], p)
+			}
+		}
+	}
+	for name, f := range builtins {
+		for _, p := range names(f.required) {
+			kind := "Tensor"
+			if strings.HasSuffix(p, "_size") || strings.HasSuffix(p, "_factor") || p == "groups" {
+				kind = "int"
+			}
+			all[name] = append(all[name], param{name: p, annotation: kind})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		var in, args []string
+		for _, p := range all[name] {
+			t := "any"
+			if strings.HasPrefix(p.annotation, "Tensor") && !strings.Contains(p.annotation, "float") {
+				t = "*torch.Tensor"
+			}
+			in, args = append(in, lower(p.name)+" "+t), append(args, lower(p.name))
+		}
+		doc := "the options are its keyword arguments"
+		if list := optional[name]; len(list) > 0 {
+			doc = "the options are " + strings.Join(list, ", ")
+		} else if _, builtin := builtins[name]; !builtin {
+			doc = "it has no options"
+		}
+		result, wrap := "*torch.Tensor", "one"
+		if strings.HasSuffix(name, "_with_indices") || name == "multi_head_attention_forward" {
+			result, wrap = "(_, _ *torch.Tensor)", "two"
+		}
+		fmt.Fprintf(&b, "\n// %s is torch.nn.functional.%s; %s.\nfunc %s(%s, options ...torch.Kwarg) %s {\nreturn %s(Call(%q, []any{%s}, options))\n}\n",
+			upper(name), name, doc, upper(name), strings.Join(in, ", "), result, wrap, name, strings.Join(args, ", "))
+	}
+	return format.Source(b.Bytes())
+}
+
+func upper(name string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(name, "_") {
+		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+	}
+	return b.String()
+}
+
+func lower(name string) string {
+	s := upper(name)
+	if s = strings.ToLower(s[:1]) + s[1:]; s == "var" {
+		return "variance"
+	}
+	return s
+}
