@@ -134,14 +134,23 @@ func (c PyTreeCodeGen) ProcessInputs(args []any, kwargs map[string]any) ([]any, 
 		return c.In.FlattenCall(args, kwargs, c.Args)
 	}
 	names := c.Args
-	if len(names) > 0 && names[0] == "self" {
+	self := len(names) > 0 && names[0] == "self"
+	if self {
 		names = names[1:]
 	}
 	values, err := bindArguments(names, args, kwargs)
 	if err != nil {
 		return nil, err
 	}
-	return c.In.Flatten(PyTuple(values))
+	if !self || len(c.In.Children) <= len(names) {
+		return c.In.Flatten(PyTuple(values))
+	}
+	// the spec counts the module, which is no placeholder
+	leaves, err := c.In.Flatten(append(PyTuple{nil}, values...))
+	if err != nil {
+		return nil, err
+	}
+	return leaves[1:], nil
 }
 
 // bindArguments puts keyword arguments into the places that names give them.
