@@ -8,6 +8,7 @@ import (
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
@@ -116,7 +117,7 @@ func (c *checking) function(f *ir.Func, report func(string, error)) {
 
 func callable(v any) bool {
 	switch v.(type) {
-	case *ir.GraphModule, checker:
+	case *ir.GraphModule, nn.Module, checker:
 		return true
 	}
 	return false
