@@ -39,9 +39,10 @@ func init() {
 
 func convolve(f *frame, n int) any {
 	weight, bias := f.t("weight"), f.t("bias") // read before anything is called
-	x, padding := any(f.in("input")), f.self("padding")
+	x, padding := f.in("input"), f.self("padding")
 	if mode := f.string("padding_mode"); mode != "zeros" {
-		x = functional.Call("pad", []any{x, reversedPadding(f)}, []torch.Kwarg{torch.Kw("mode", mode)})
+		x = one(functional.Call("pad", []any{x, reversedPadding(f)}, []torch.Kwarg{torch.Kw("mode", mode)}))
+		defer func() { _ = x.Close() }()
 		padding = tuple(ir.Int(0), n)
 	}
 	return functional.Call(fmt.Sprintf("conv%dd", n), []any{x, weight, bias, f.self("stride"), padding, f.self("dilation"), f.self("groups")}, nil)
@@ -174,7 +175,9 @@ func instanceNorm(f *frame, n int) any {
 		return one(functional.Call("instance_norm", []any{x, f.t("running_mean"), f.t("running_var"), f.t("weight"), f.t("bias"), stats, momentum, f.self("eps")}, nil))
 	}
 	if dim == n+1 {
-		return apply(x.Unsqueeze(0)).Squeeze(0)
+		var made temporaries
+		defer made.close()
+		return made.add(apply(made.add(x.Unsqueeze(0)))).Squeeze(0)
 	}
 	return apply(x)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
 	"github.com/torchfx-go/torchfx/nn/functional"
@@ -236,8 +237,8 @@ func requireSame(t *testing.T, want, have any, where string) {
 }
 
 // Every recorded layer: its initial state under the seed, its repr, the repr of
-// what is made from the repr, and its output with the recorded state, all equal
-// to the bit.
+// what is made from the repr, its output with the recorded state, what a trace
+// through it records, and the output of that graph, all equal to the bit.
 func TestRecordedLayers(t *testing.T) {
 	requireLibtorch(t)
 	for i, c := range readRecorded(t).Cases {
@@ -250,31 +251,45 @@ func TestRecordedLayers(t *testing.T) {
 			assert.Equal(t, c.Repr, nn.Repr(m))
 			checkInitial(t, c.Initial, m)
 			checkFromRepr(t, c)
-			checkTraced(t, c, m)
 
 			inc, err := nn.LoadStateDict(m, entries(t, c.Loaded))
 			require.NoError(t, err)
 			assert.Empty(t, inc)
 			nn.Train(m, c.Train)
-			inputs := make([]any, len(c.Inputs))
-			for i, v := range c.Inputs {
-				if d, ok := v.(map[string]any); ok && d["same"] != nil {
-					k, err := d["same"].(json.Number).Int64()
-					require.NoError(t, err)
-					inputs[i] = inputs[k]
-					continue
-				}
-				inputs[i] = decode(t, v)
-			}
+			inputs := c.inputs(t)
 			require.NoError(t, torch.ManualSeed(c.Seed+1))
-			out, err := nn.Invoke(m, inputs, c.Call.options(t))
+			options := c.Call.options(t)
+			before, _ := torch.LiveTensors()
+			out, err := nn.Invoke(m, inputs, options)
 			require.NoError(t, err)
+			after, _ := torch.LiveTensors()
+			assert.LessOrEqual(t, after-before, int64(tensorsIn(out)), "tensors that the call leaves open")
 			requireSame(t, decode(t, c.Output), out, "output")
 			if c.Train {
 				checkState(t, c.After, m)
 			}
+			if gm := checkTraced(t, c, m); gm != nil && len(options) == 0 && !c.Train {
+				out, err := interpreter.New(gm).Run(t.Context(), c.inputs(t)...)
+				require.NoError(t, err)
+				requireSame(t, decode(t, c.Output), out, "output of the traced graph")
+			}
 		})
 	}
+}
+
+// inputs returns new tensors; what was one object is one.
+func (c *recordedLayer) inputs(t *testing.T) []any {
+	inputs := make([]any, len(c.Inputs))
+	for i, v := range c.Inputs {
+		if d, ok := v.(map[string]any); ok && d["same"] != nil {
+			k, err := d["same"].(json.Number).Int64()
+			require.NoError(t, err)
+			inputs[i] = inputs[k]
+			continue
+		}
+		inputs[i] = decode(t, v)
+	}
+	return inputs
 }
 
 func entries(t *testing.T, state ordered) iter.Seq2[string, *torch.Tensor] {
@@ -341,7 +356,7 @@ func checkFromRepr(t *testing.T, c recordedLayer) {
 
 // checkTraced compares what a trace records when it goes through the layer, and
 // stops at the layers in it. What cannot be traced in Python cannot here.
-func checkTraced(t *testing.T, c recordedLayer, m nn.Module) {
+func checkTraced(t *testing.T, c recordedLayer, m nn.Module) *ir.GraphModule {
 	t.Helper()
 	required := 0
 	params, err := nn.Parameters(m)
@@ -356,12 +371,27 @@ func checkTraced(t *testing.T, c recordedLayer, m nn.Module) {
 	gm, err := tracer.SymbolicTrace(root, tracer.IsLeaf(func(m nn.Module, path string) bool { return path != "m" && tracer.DefaultIsLeaf(m, path) }))
 	if c.Traced == nil {
 		require.Error(t, err)
-		return
+		return nil
 	}
 	require.NoError(t, err)
 	code, err := gm.Code()
 	require.NoError(t, err)
 	assert.Equal(t, *c.Traced, code)
+	return gm
+}
+
+func tensorsIn(v any) int {
+	switch v := v.(type) {
+	case *torch.Tensor:
+		return 1
+	case ir.PyTuple:
+		n := 0
+		for _, item := range v {
+			n += tensorsIn(item)
+		}
+		return n
+	}
+	return 0
 }
 
 // The roots that call a layer whose type is not known.

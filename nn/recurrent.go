@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -326,6 +327,12 @@ type temporaries []*torch.Tensor
 
 func (t *temporaries) add(x *torch.Tensor) *torch.Tensor {
 	*t = append(*t, x)
+	return x
+}
+
+// keep takes the result of the forward out of t and returns it.
+func (t *temporaries) keep(x *torch.Tensor) *torch.Tensor {
+	*t = slices.DeleteFunc(*t, func(y *torch.Tensor) bool { return y == x })
 	return x
 }
 

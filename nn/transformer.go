@@ -226,8 +226,8 @@ func (f *frame) activate(x *torch.Tensor) *torch.Tensor {
 	return one(functional.Call(f.string("activation"), []any{x}, nil))
 }
 
-// attendTo calls an attention without weights.
-func (f *frame) attendTo(m *MultiheadAttention, x, memory *torch.Tensor, mask, padding, causal string) *torch.Tensor {
+// attendTo calls an attention without weights, and drops out.
+func (f *frame) attendTo(m *MultiheadAttention, drop *Dropout, x, memory *torch.Tensor, made *temporaries, mask, padding, causal string) *torch.Tensor {
 	options := []Option{{Name: "attn_mask", Value: f.arg(mask)}, {Name: "key_padding_mask", Value: f.arg(padding)}}
 	weights, is := Option{Name: "need_weights", Value: false}, Option{Name: "is_causal", Value: f.arg(causal)}
 	if f.c.Name == "TransformerEncoderLayer" { // Python's order of keywords differs
@@ -235,11 +235,14 @@ func (f *frame) attendTo(m *MultiheadAttention, x, memory *torch.Tensor, mask, p
 	} else {
 		options = append(options, is, weights)
 	}
+	var out *torch.Tensor
 	result := run(m, options, x, memory, memory)
 	if traced, ok := torch.ValueOf(result); ok {
-		return traced.Index(int64(0)).Tensor()
+		out = traced.Index(int64(0)).Tensor()
+	} else {
+		out = one(result.(ir.PyTuple)[0])
 	}
-	return one(result.(ir.PyTuple)[0])
+	return made.add(drop.Forward(made.add(out)))
 }
 
 func encodeLayer(f *frame) any {
@@ -253,17 +256,23 @@ func encodeLayer(f *frame) any {
 		return out
 	}
 	self := func(x *torch.Tensor) *torch.Tensor {
-		return m.Dropout1.Forward(f.attendTo(m.SelfAttn, x, x, "src_mask", "src_key_padding_mask", "is_causal"))
+		return f.attendTo(m.SelfAttn, m.Dropout1, x, x, &made, "src_mask", "src_key_padding_mask", "is_causal")
 	}
 	feed := func(x *torch.Tensor) *torch.Tensor {
-		return m.Dropout2.Forward(m.Linear2.Forward(m.Dropout.Forward(f.activate(m.Linear1.Forward(x)))))
+		return f.feedForward(m.Linear1, m.Dropout, m.Linear2, m.Dropout2, x, &made)
 	}
 	if f.bool("norm_first") {
-		x = operator.Add(x, self(m.Norm1.Forward(x)))
-		return operator.Add(x, feed(m.Norm2.Forward(x)))
+		x = made.add(operator.Add(x, self(made.add(m.Norm1.Forward(x)))))
+		return operator.Add(x, feed(made.add(m.Norm2.Forward(x))))
 	}
-	x = m.Norm1.Forward(operator.Add(x, self(x)))
-	return m.Norm2.Forward(operator.Add(x, feed(x)))
+	x = made.add(m.Norm1.Forward(made.add(operator.Add(x, self(x)))))
+	return m.Norm2.Forward(made.add(operator.Add(x, feed(x))))
+}
+
+// feedForward is linear2(dropout(activation(linear1(x)))), dropped out.
+func (f *frame) feedForward(in *Linear, middle *Dropout, out *Linear, last *Dropout, x *torch.Tensor, made *temporaries) *torch.Tensor {
+	x = made.add(f.activate(made.add(in.Forward(x))))
+	return made.add(last.Forward(made.add(out.Forward(made.add(middle.Forward(x))))))
 }
 
 // encodeFused runs the fused operator, nil where it does not apply.
@@ -285,23 +294,25 @@ func (f *frame) encodeFused(m *TransformerEncoderLayer, x *torch.Tensor, made *t
 func decodeLayer(f *frame) any {
 	m := f.m.(*TransformerDecoderLayer)
 	x, memory := f.in("tgt"), f.in("memory")
+	var made temporaries
+	defer made.close()
 	self := func(x *torch.Tensor) *torch.Tensor {
-		return m.Dropout1.Forward(f.attendTo(m.SelfAttn, x, x, "tgt_mask", "tgt_key_padding_mask", "tgt_is_causal"))
+		return f.attendTo(m.SelfAttn, m.Dropout1, x, x, &made, "tgt_mask", "tgt_key_padding_mask", "tgt_is_causal")
 	}
 	cross := func(x *torch.Tensor) *torch.Tensor {
-		return m.Dropout2.Forward(f.attendTo(m.MultiheadAttn, x, memory, "memory_mask", "memory_key_padding_mask", "memory_is_causal"))
+		return f.attendTo(m.MultiheadAttn, m.Dropout2, x, memory, &made, "memory_mask", "memory_key_padding_mask", "memory_is_causal")
 	}
 	feed := func(x *torch.Tensor) *torch.Tensor {
-		return m.Dropout3.Forward(m.Linear2.Forward(m.Dropout.Forward(f.activate(m.Linear1.Forward(x)))))
+		return f.feedForward(m.Linear1, m.Dropout, m.Linear2, m.Dropout3, x, &made)
 	}
 	if f.bool("norm_first") {
-		x = operator.Add(x, self(m.Norm1.Forward(x)))
-		x = operator.Add(x, cross(m.Norm2.Forward(x)))
-		return operator.Add(x, feed(m.Norm3.Forward(x)))
+		x = made.add(operator.Add(x, self(made.add(m.Norm1.Forward(x)))))
+		x = made.add(operator.Add(x, cross(made.add(m.Norm2.Forward(x)))))
+		return operator.Add(x, feed(made.add(m.Norm3.Forward(x))))
 	}
-	x = m.Norm1.Forward(operator.Add(x, self(x)))
-	x = m.Norm2.Forward(operator.Add(x, cross(x)))
-	return m.Norm3.Forward(operator.Add(x, feed(x)))
+	x = made.add(m.Norm1.Forward(made.add(operator.Add(x, self(x)))))
+	x = made.add(m.Norm2.Forward(made.add(operator.Add(x, cross(x)))))
+	return m.Norm3.Forward(made.add(operator.Add(x, feed(x))))
 }
 
 func encode(f *frame) any {
@@ -313,21 +324,23 @@ func encode(f *frame) any {
 	mask := f.floatMask(f.in("mask"), "mask", x, &made)
 	causal := f.causal(mask, "is_causal", x, m.Layers)
 	for _, l := range m.Layers.All() {
-		x = l.(*TransformerEncoderLayer).Forward(x, WithSrcMask(mask), WithIsCausal(causal), WithSrcKeyPaddingMask(padding))
+		x = made.add(l.(*TransformerEncoderLayer).Forward(x, WithSrcMask(mask), WithIsCausal(causal), WithSrcKeyPaddingMask(padding)))
 	}
-	return normalized(m.Norm, x)
+	return made.keep(normalized(m.Norm, x))
 }
 
 func decode(f *frame) any {
 	m := f.m.(*TransformerDecoder)
 	x, memory := f.in("tgt"), f.in("memory")
 	causal := f.causal(f.in("tgt_mask"), "tgt_is_causal", x, m.Layers)
+	var made temporaries
+	defer made.close()
 	for _, l := range m.Layers.All() {
-		x = l.(*TransformerDecoderLayer).Forward(x, memory, WithTgtMask(f.arg("tgt_mask")), WithMemoryMask(f.arg("memory_mask")),
+		x = made.add(l.(*TransformerDecoderLayer).Forward(x, memory, WithTgtMask(f.arg("tgt_mask")), WithMemoryMask(f.arg("memory_mask")),
 			WithTgtKeyPaddingMask(f.arg("tgt_key_padding_mask")), WithMemoryKeyPaddingMask(f.arg("memory_key_padding_mask")),
-			WithTgtIsCausal(causal), WithMemoryIsCausal(f.arg("memory_is_causal")))
+			WithTgtIsCausal(causal), WithMemoryIsCausal(f.arg("memory_is_causal"))))
 	}
-	return normalized(m.Norm, x)
+	return made.keep(normalized(m.Norm, x))
 }
 
 func normalized(norm Module, x *torch.Tensor) *torch.Tensor {
@@ -393,6 +406,11 @@ func transform(f *frame) any {
 		f.fail(ir.ErrType, "%s", fmt.Sprintf("expected an encoder and a decoder with the methods of ours, got %T and %T", m.Encoder, m.Decoder))
 	}
 	memory := encoder.Forward(src, WithMask(f.arg("src_mask")), WithSrcKeyPaddingMask(f.arg("src_key_padding_mask")), WithIsCausal(f.arg("src_is_causal")))
+	defer func() {
+		if memory != src {
+			_ = memory.Close()
+		}
+	}()
 	return decoder.Forward(tgt, memory, WithTgtMask(f.arg("tgt_mask")), WithMemoryMask(f.arg("memory_mask")),
 		WithTgtKeyPaddingMask(f.arg("tgt_key_padding_mask")), WithMemoryKeyPaddingMask(f.arg("memory_key_padding_mask")),
 		WithTgtIsCausal(f.arg("tgt_is_causal")), WithMemoryIsCausal(f.arg("memory_is_causal")))

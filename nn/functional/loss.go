@@ -270,7 +270,7 @@ func linearCrossEntropy(c *call) any {
 }
 
 // Distance is the type of what triplet_margin_with_distance_loss takes as
-// distance_function.
+// distance_function; a module with such a Forward will do as well.
 type Distance = func(x, y *torch.Tensor) *torch.Tensor
 
 func tripletWithDistance(c *call) any {
@@ -281,7 +281,14 @@ func tripletWithDistance(c *call) any {
 	}
 	distance := func(x, y *torch.Tensor) *torch.Tensor { return c.tensor("aten::pairwise_distance", x, y) }
 	if c.given("distance_function") {
-		own := get[Distance](c, "distance_function")
+		var own Distance
+		if m, ok := c.arg("distance_function").(interface {
+			Forward(x, y *torch.Tensor) *torch.Tensor
+		}); ok {
+			own = m.Forward
+		} else {
+			own = get[Distance](c, "distance_function")
+		}
 		distance = func(x, y *torch.Tensor) *torch.Tensor {
 			d := own(x, y)
 			c.made = append(c.made, d)
