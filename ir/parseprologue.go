@@ -131,7 +131,7 @@ func (p *parser) argumentNames(open, end string, keyed bool, keys *[]string) err
 	}
 	for !p.isSymbol(end) {
 		if keyed {
-			if p.tok.kind != tokenString {
+			if p.tok.kind != tokenString || !isIdentifier(p.tok.value) {
 				return p.fail("the name of a keyword argument in quotes")
 			}
 			*keys = append(*keys, p.tok.value)
