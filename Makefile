@@ -13,6 +13,10 @@ fixtures := $(or $(TORCHFX_FIXTURES),../shared/fixtures)
 pure     := ./ir/... ./export/... ./rewriter/...
 testsum  := bin/testsum
 
+# a test run that ends half-way fails, whatever its summary says
+SHELL       := bash
+.SHELLFLAGS := -o pipefail -c
+
 .DEFAULT_GOAL := help
 .PHONY: help build setup demo test lint bench fuzz parity reference reference-test clean
 
