@@ -86,7 +86,7 @@ func (r *fxReplay) owes(what string) {
 		r.did = append(r.did, "its "+what+": Go test "+test)
 		return
 	}
-	r.owing = append(r.owing, "no Go test yet for its "+what)
+	r.owing = append(r.owing, "no Go test yet of its "+what)
 }
 
 // close writes the note.

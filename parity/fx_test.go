@@ -2,10 +2,16 @@ package parity
 
 import (
 	"context"
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -104,6 +110,100 @@ func TestFXTestsAreCases(t *testing.T) {
 	}
 	assert.True(t, slices.IsSorted(cases), "expected the cases in order")
 	assert.Len(t, slices.Compact(cases), len(cases), "expected each case once")
+}
+
+var update = flag.Bool("update", false, "write fxtests.txt anew from the tests that name a case")
+
+// TestFXTestsListed finds the tests that are called after a recorded case, which
+// must be listed; with -update they are added.
+func TestFXTestsListed(t *testing.T) {
+	root := testenv.Fixtures(t, "fx")
+	found := testsOfCases(t, root)
+	if !*update {
+		for c := range found {
+			assert.Contains(t, goTests(), c, "%s: go test ./parity -run TestFXTestsListed -update", found[c])
+		}
+		return
+	}
+	for c, test := range goTests() {
+		found[c] = test // those that are called otherwise were put there by hand
+	}
+	var b strings.Builder
+	for line := range strings.Lines(fxTests) {
+		if strings.HasPrefix(line, "#") {
+			b.WriteString(line)
+		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(found)) {
+		b.WriteString(c + " " + found[c] + "\n")
+	}
+	require.NoError(t, os.WriteFile("fxtests.txt", []byte(b.String()), 0o644))
+}
+
+// testsOfCases maps the cases that need a Go test to a test whose name ends in
+// theirs and that mentions them.
+func testsOfCases(t *testing.T, root string) map[string]string {
+	needs := map[string]string{} // by the end of a test's name
+	cases, err := os.ReadDir(root)
+	require.NoError(t, err)
+	for _, c := range cases {
+		if c.IsDir() && needsGoTest(t, filepath.Join(root, c.Name())) {
+			needs[strings.ReplaceAll(c.Name(), "_", "")] = c.Name()
+		}
+	}
+	files, err := filepath.Glob(filepath.Join("..", "*", "*_test.go"))
+	require.NoError(t, err)
+	front, err := filepath.Glob(filepath.Join("..", "*_test.go"))
+	require.NoError(t, err)
+	found := map[string]string{}
+	for _, name := range append(files, front...) {
+		pkg := filepath.Base(filepath.Dir(name))
+		if pkg == "parity" {
+			continue
+		} else if pkg == ".." {
+			pkg = "torchfx"
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || f.Body == nil || !strings.HasPrefix(f.Name.Name, "Test") {
+				continue
+			}
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				lit, ok := n.(*ast.BasicLit)
+				if !ok || lit.Kind != token.STRING {
+					return true
+				}
+				c, err := strconv.Unquote(lit.Value)
+				end := strings.ReplaceAll(c, "_", "")
+				if err == nil && needs[end] == c && c != "" && strings.HasSuffix(strings.ToLower(f.Name.Name), end) {
+					found[c] = pkg + "." + f.Name.Name
+				}
+				return true
+			})
+		}
+	}
+	return found
+}
+
+// needsGoTest reports whether the files of a case leave something to a Go test.
+func needsGoTest(t *testing.T, dir string) bool {
+	name := filepath.Base(dir)
+	if tables[name] != nil || notInFiles[name] != "" {
+		return false
+	}
+	for _, part := range []string{"error.json", "result.json", filepath.Join("before", "nodes.json")} {
+		if fileExists(filepath.Join(dir, part)) {
+			return true
+		}
+	}
+	if !fileExists(filepath.Join(dir, "io.json")) {
+		return false
+	}
+	g, err := readFXGraph(dir, dir)
+	require.NoError(t, err, name)
+	return len(g.programFunctions()) > 0
 }
 
 func TestParseSpec(t *testing.T) {

@@ -3,7 +3,9 @@ package parity
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
@@ -23,8 +26,8 @@ type fxIO struct {
 // run repeats the recorded run, where all that the graph calls is there, and
 // compares the result.
 func (r *fxReplay) run(ctx context.Context) {
-	if why := r.main.cannotRun(); why != "" {
-		r.owing = append(r.owing, "run: "+why)
+	if calls := r.main.programFunctions(); len(calls) > 0 {
+		r.owes("run, which calls " + strings.Join(calls, ", ") + " of the Python program")
 		return
 	}
 	x := &fxRun{replay: r, program: r.main.program}
@@ -36,6 +39,10 @@ func (r *fxReplay) run(ctx context.Context) {
 	module, err := x.module(r.main, "")
 	if err != nil {
 		r.res.fault("run: %v", err)
+		return
+	}
+	if len(x.missing) > 0 {
+		r.owing = append(r.owing, "run: "+strings.Join(x.missing, "; "))
 		return
 	}
 	if err := interpreter.Check(module); err != nil {
@@ -70,53 +77,19 @@ func boxed(m *ir.GraphModule, inputs []any) ([]any, bool) {
 	return list, ok
 }
 
-// cannotRun says what of the graph nothing here computes: functions of the
-// recorded Python program and modules. "" where there is nothing of the kind.
-func (g *fxGraph) cannotRun() string {
-	var functions, modules []string
-	reprs := map[string]string{}
-	rows, err := g.modules()
-	if err != nil {
-		return err.Error()
-	}
-	for _, row := range rows {
-		reprs[row.Path] = row.Type
-	}
-	note := func(list *[]string, s string) {
-		if !slices.Contains(*list, s) {
-			*list = append(*list, s)
-		}
-	}
+// programFunctions returns the functions of the recorded Python program that the
+// graph and those below it call.
+func (g *fxGraph) programFunctions() []string {
+	var calls []string
 	for n := range g.module.Graph().Nodes() {
-		path := n.Target().String()
-		switch n.Op() {
-		case ir.CallFunction:
-			if strings.HasPrefix(path, "program.") {
-				note(&functions, path)
-			}
-		case ir.CallModule, ir.GetAttr:
-			v, _ := g.module.Attr(path)
-			_, absent := v.(*absentModule)
-			if typ, isModule := reprs[path]; isModule && absent {
-				note(&modules, typ)
-			} else if n.Op() == ir.CallModule && absent {
-				note(&modules, "module "+path)
-			}
+		if name := n.Target().String(); n.Op() == ir.CallFunction && strings.HasPrefix(name, "program.") && !slices.Contains(calls, name) {
+			calls = append(calls, name)
 		}
-	}
-	var why []string
-	if len(functions) > 0 {
-		why = append(why, "functions of the Python program: "+strings.Join(functions, ", "))
-	}
-	if len(modules) > 0 {
-		why = append(why, "modules that cannot be made here: "+strings.Join(modules, ", "))
 	}
 	for _, s := range g.subs {
-		if w := s.graph.cannotRun(); w != "" {
-			why = append(why, w)
-		}
+		calls = append(calls, s.graph.programFunctions()...)
 	}
-	return strings.Join(why, "; ")
+	return calls
 }
 
 // An fxRun holds what a run needs.
@@ -127,13 +100,23 @@ type fxRun struct {
 	files   []*tensorFile
 	in, out *tensorFile
 	state   *tensorFile // nil where the module has none
-	held    []any       // tensors to close
+	rows    map[string]fxModule
+	held    []any    // tensors to close
+	missing []string // why a module cannot be made
 }
 
 func (x *fxRun) open() error {
 	dir := x.replay.c.Dir
 	if err := readJSON(filepath.Join(dir, "io.json"), &x.io); err != nil {
 		return err
+	}
+	rows, err := x.replay.main.modules()
+	if err != nil {
+		return err
+	}
+	x.rows = map[string]fxModule{}
+	for _, row := range rows {
+		x.rows[row.Path] = row
 	}
 	for _, f := range []struct {
 		name string
@@ -161,16 +144,23 @@ func (x *fxRun) close() {
 
 // module returns the graph module with its tensors; prefix is the path to it.
 func (x *fxRun) module(g *fxGraph, prefix string) (*ir.GraphModule, error) {
-	attrs := map[string]any{}
+	attrs, attribute := map[string]any{}, map[string]bool{}
+	for path := range g.module.Attrs() {
+		attribute[path] = true
+	}
 	for path, v := range g.module.Attrs() {
 		if _, ok := v.(*ir.GraphModule); ok {
 			continue
 		}
-		t, err := x.tensor(x.state, prefix+path)
+		var err error
+		if row, ok := x.row(prefix, path); ok {
+			attrs[path], err = x.layer(row, func(below string) bool { return attribute[path+"."+below] })
+		} else {
+			attrs[path], err = x.tensor(x.state, prefix+path)
+		}
 		if err != nil {
 			return nil, err
 		}
-		attrs[path] = t
 	}
 	for _, s := range g.subs {
 		m, err := x.module(s.graph, prefix+s.path+".")
@@ -180,6 +170,67 @@ func (x *fxRun) module(g *fxGraph, prefix string) (*ir.GraphModule, error) {
 		attrs[s.path] = m
 	}
 	return ir.NewGraphModule(attrs, g.module.Graph().Clone(), ir.ClassName(g.module.ClassName()))
+}
+
+// row describes the module at a path. One that stands in several places has one
+// row, under the first of its paths.
+func (x *fxRun) row(prefix, path string) (fxModule, bool) {
+	row, ok := x.rows[prefix+path]
+	if !ok && x.state != nil && slices.ContainsFunc(x.state.file.Names(), func(key string) bool {
+		return strings.HasPrefix(key, prefix+path+".")
+	}) {
+		for _, p := range slices.Sorted(maps.Keys(x.rows)) {
+			if p == path || strings.HasSuffix(p, "."+path) {
+				row, ok = x.rows[p], true
+			}
+		}
+		row.Path = prefix + path
+	}
+	return row, ok
+}
+
+// layer makes a layer of torch.nn with its recorded state. Tensors that were put
+// into it from outside, apart tells: the graph reads them by their paths.
+func (x *fxRun) layer(row fxModule, apart func(below string) bool) (any, error) {
+	m, err := nn.FromRepr(row.Type, row.Repr)
+	if err != nil {
+		x.missing = append(x.missing, fmt.Sprintf("cannot make %s (%s): %v", row.Path, row.Type, err))
+		return &absentModule{}, nil
+	}
+	nn.Train(m, row.Training)
+	var failed error
+	keys, err := nn.LoadStateDict(m, func(yield func(string, *torch.Tensor) bool) {
+		if x.state == nil {
+			return
+		}
+		for _, key := range x.state.file.Names() {
+			name, below := strings.CutPrefix(key, row.Path+".")
+			if !below {
+				continue
+			}
+			t, err := x.tensor(x.state, key)
+			if err != nil {
+				failed = err
+				return
+			}
+			if !yield(name, t) {
+				return
+			}
+		}
+	}, nn.Lenient())
+	var tensors []any
+	for _, t := range nn.StateDict(m) {
+		tensors = append(tensors, t)
+	}
+	x.held = append(x.held, tensors...)
+	unexpected := slices.DeleteFunc(keys.Unexpected, apart)
+	if err = errors.Join(failed, err); err == nil && len(unexpected)+len(keys.Missing) > 0 {
+		err = ir.Errorf(ir.ErrFormat, "state of %s: missing %v, unexpected %v", row.Path, keys.Missing, unexpected)
+	}
+	if _, ok := m.(*nn.ParameterList); ok {
+		return tensors, err // which graphs index, as a list
+	}
+	return m, err
 }
 
 // tensor returns a copy of a tensor of a file, to be closed with the run.
