@@ -9,7 +9,7 @@ import (
 
 // accept keeps what is matched now, unless it could not be replaced.
 func (s *search) accept() bool {
-	if !s.contained() || !s.convex() || s.err != nil {
+	if !s.complete() || !s.contained() || !s.convex() || s.err != nil {
 		return false
 	}
 	m := Match{
@@ -44,6 +44,21 @@ func (s *search) inside(n *ir.Node) *ir.Node {
 		return p
 	}
 	return nil
+}
+
+// complete reports whether every node of the pattern stands for one, which is in
+// doubt only where literals passed for anything.
+func (s *search) complete() bool {
+	if len(s.trail) >= s.pattern.nodes {
+		return true
+	}
+	at, _ := s.found[s.pattern.anchors[0].node].(*ir.Node)
+	for p := range s.pattern.graph.Nodes() {
+		if _, ok := s.found[p]; !ok {
+			return s.fail(pair{p, at}, func() string { return "expected " + kind(p) + ", got literals alone" })
+		}
+	}
+	return true
 }
 
 // contained reports whether every inner node of the match is used inside only.

@@ -9,19 +9,27 @@ import (
 // A patch is the replacement of one match, checked and placed while nothing in
 // the graph has changed yet.
 type patch struct {
-	graph   *ir.Graph
-	match   *Match
-	with    *ir.Graph
-	copied  map[*ir.Node]ir.Arg // node of with -> what stands for it in graph
-	spliced map[*ir.Node]bool   // placeholders of with whose items go into the list that they stand in
-	results []ir.Arg            // what takes the place of the match's results, once the patch is applied
-	at      *ir.Node            // the copy goes before it
-	late    []*ir.Node          // users of the results that move behind the copy, in order
+	graph    *ir.Graph
+	match    *Match
+	with     *ir.Graph
+	copied   map[*ir.Node]ir.Arg // node of with -> what stands for it in graph
+	spliced  map[*ir.Node]bool   // placeholders of with whose items go into the list that they stand in
+	results  []ir.Arg            // what takes the place of the match's results, once the patch is applied
+	computed map[*ir.Node]bool   // nodes of the match
+	at       *ir.Node            // the copy goes before it
+	late     []*ir.Node          // users of the results that have to move, in order
+	behind   *ir.Node            // before which they go
 }
 
 // newPatch finds the place for a replacement.
 func newPatch(g *ir.Graph, m *Match, with *ir.Graph, loose bool) (*patch, error) {
-	p := &patch{graph: g, match: m, with: with, copied: map[*ir.Node]ir.Arg{}, spliced: map[*ir.Node]bool{}}
+	p := &patch{
+		graph: g, match: m, with: with,
+		copied: map[*ir.Node]ir.Arg{}, spliced: map[*ir.Node]bool{}, computed: map[*ir.Node]bool{},
+	}
+	for n := range m.computed() {
+		p.computed[n] = true
+	}
 	pattern := make([]*ir.Node, 0, len(m.Inputs))
 	for q := range m.Anchor.Graph().Nodes() {
 		if q.Op() == ir.Placeholder {
@@ -39,17 +47,37 @@ func newPatch(g *ir.Graph, m *Match, with *ir.Graph, loose bool) (*patch, error)
 	return p, p.place()
 }
 
-// place decides where the copy goes.
+// place decides where the copy goes, and what has to move.
 func (p *patch) place() error {
 	if p.at = p.upstream(); p.at == nil {
 		return ir.Errorf(ir.ErrAssertion, "replace at %s: The insert point can't be None", p.match.At().Name())
 	}
-	last := p.lastInput()
-	if last == nil || last.Before(p.at) {
+	read := p.lastRead()
+	moves := read != nil && !read.Before(p.at) // the copy, from torch.fx's place
+	if moves {
+		p.at = read.Next()
+	}
+	late := map[*ir.Node]bool{} // results that not all users can read where they are
+	end := read                 // what those have to come after
+	for i, a := range returned(p.with) {
+		old := p.match.Result[i]
+		if p.result(i) == ir.Arg(old) {
+			continue
+		}
+		last := p.lastInput(a)
+		before := func(u *ir.Node) bool { return !p.computed[u] && last != nil && !last.Before(u) }
+		if moves && p.isMade(a) || slices.ContainsFunc(slices.Collect(old.Users()), before) {
+			late[old] = true
+			if last != nil && (end == nil || end.Before(last)) {
+				end = last
+			}
+		}
+	}
+	if len(late) == 0 {
 		return nil
 	}
-	p.at = last.Next()
-	return p.moveBehind(last)
+	p.behind = end.Next()
+	return p.moveBehind(end, late)
 }
 
 // upstream is torch.fx's place: the first user of a result, else the node after
@@ -72,25 +100,50 @@ func (p *patch) upstream() *ir.Node {
 	return first
 }
 
-// lastInput is the last node among the inputs that the replacement reads.
-func (p *patch) lastInput() *ir.Node {
-	var last *ir.Node
-	for q, a := range p.copied {
-		if q.NumUsers() == 0 {
-			continue
+// lastRead is the last input that a node of the copy reads.
+func (p *patch) lastRead() (last *ir.Node) {
+	for n := range p.with.Nodes() {
+		if n.Op() == ir.Output {
+			return last
 		}
-		ir.Walk(a, func(leaf ir.Arg) {
-			if n, ok := leaf.(*ir.Node); ok && (last == nil || last.Before(n)) {
-				last = n
+		n.Operands(func(m *ir.Node) {
+			if x := p.lastInput(m); x != nil && (last == nil || last.Before(x)) {
+				last = x
 			}
 		})
 	}
 	return last
 }
 
-// moveBehind notes the nodes up to last that depend on a result and so have to
-// come after the copy. Only nodes without effects move, and only past such.
-func (p *patch) moveBehind(last *ir.Node) error {
+// lastInput is the last node among the inputs in an argument of the replacement.
+func (p *patch) lastInput(a ir.Arg) (last *ir.Node) {
+	ir.Walk(a, func(leaf ir.Arg) {
+		n, ok := leaf.(*ir.Node)
+		if !ok {
+			return
+		}
+		ir.Walk(p.copied[n], func(leaf ir.Arg) {
+			if x, ok := leaf.(*ir.Node); ok && (last == nil || last.Before(x)) {
+				last = x
+			}
+		})
+	})
+	return last
+}
+
+// isMade reports whether an argument of the replacement has a node of the copy
+// in it.
+func (p *patch) isMade(a ir.Arg) (made bool) {
+	ir.Walk(a, func(leaf ir.Arg) {
+		n, ok := leaf.(*ir.Node)
+		made = made || ok && n.Op() != ir.Placeholder
+	})
+	return made
+}
+
+// moveBehind notes the nodes up to end that depend on a late result and so have
+// to come after end. Only nodes without effects move, and only past such.
+func (p *patch) moveBehind(end *ir.Node, results map[*ir.Node]bool) error {
 	inputs := map[*ir.Node]bool{}
 	for q, a := range p.copied {
 		ir.Walk(a, func(leaf ir.Arg) {
@@ -99,30 +152,21 @@ func (p *patch) moveBehind(last *ir.Node) error {
 			}
 		})
 	}
-	computed := map[*ir.Node]bool{}
-	for n := range p.match.computed() {
-		computed[n] = true
-	}
-	results := map[*ir.Node]bool{}
 	var n *ir.Node // the first user outside of the match
-	for i, old := range p.match.Result {
-		if p.result(i) == ir.Arg(old) {
-			continue
-		}
-		results[old] = true
+	for old := range results {
 		for u := range old.Users() {
-			if !computed[u] && (n == nil || u.Before(n)) {
+			if !p.computed[u] && (n == nil || u.Before(n)) {
 				n = u
 			}
 		}
 	}
-	if n == nil || last.Before(n) {
+	if n == nil || end.Before(n) {
 		return nil
 	}
 	late := map[*ir.Node]bool{}
 	var impure *ir.Node
-	for ; n != last.Next(); n = n.Next() {
-		n.Operands(func(m *ir.Node) { late[n] = late[n] || !computed[n] && (results[m] || late[m]) })
+	for ; n != end.Next(); n = n.Next() {
+		n.Operands(func(m *ir.Node) { late[n] = late[n] || !p.computed[n] && (results[m] || late[m]) })
 		if late[n] {
 			p.late = append(p.late, n)
 		}
@@ -136,7 +180,7 @@ func (p *patch) moveBehind(last *ir.Node) error {
 	}
 	if impure != nil {
 		return ir.Errorf(ir.ErrRuntime, "replace at %s: expected the input %s before the first user %s of a result, "+
-			"or nothing with an effect between them, got %s", p.match.At().Name(), last.Name(), p.late[0].Name(), impure.Name())
+			"or nothing with an effect between them, got %s", p.match.At().Name(), end.Name(), p.late[0].Name(), impure.Name())
 	}
 	return nil
 }
@@ -155,7 +199,7 @@ func (p *patch) apply(pattern *ir.Graph) (Replaced, error) {
 		return r, err
 	}
 	for _, n := range p.late {
-		if err := p.at.Prepend(n); err != nil {
+		if err := p.behind.Prepend(n); err != nil {
 			return r, err
 		}
 	}

@@ -10,6 +10,7 @@ type pattern struct {
 	returned     map[*ir.Node]bool // the same as a set
 	anchors      []anchor          // where the search starts
 	names        []named           // with NameNodes
+	nodes        int               // how many a match stands for
 }
 
 // An anchor is a returned node that nothing else in the pattern uses.
@@ -62,6 +63,10 @@ func newPattern(g *ir.Graph, c *config) (*pattern, error) {
 				p.anchors = append(p.anchors, anchor{node: n})
 			}
 		}
+	}
+	p.nodes = g.Len()
+	if !c.matchOutput {
+		p.nodes--
 	}
 	return p, p.connect(out)
 }

@@ -24,7 +24,7 @@ func (s *search) value(g *goal) (rest *goal, ok bool) {
 // valueOf matches a node of the pattern against an argument that is no node.
 func (s *search) valueOf(p *ir.Node, g *goal) bool {
 	if p.Op() != ir.Placeholder {
-		return s.fail(g.pair, func() string { return g.expected(kind(p), g.got) })
+		return s.ignoreLiterals || s.fail(g.pair, func() string { return g.expected(kind(p), g.got) })
 	}
 	bound, ok := s.found[p]
 	if !ok {
@@ -48,7 +48,7 @@ func (s *search) open(want, got ir.Arg) (inner []args, open, equal bool) {
 		inner, open = s.openSequence(ws, gs)
 		return inner, open, false
 	}
-	if !hasNode(want) {
+	if s.ignoreLiterals || !hasNode(want) {
 		return nil, false, s.ignoreLiterals || ir.EqualArgs(want, got)
 	}
 	switch want := want.(type) {
@@ -143,7 +143,7 @@ func (s *search) fitsArg(want, got ir.Arg) bool {
 	case pok && nok:
 		return s.fits(p, n)
 	case pok:
-		return p.Op() == ir.Placeholder
+		return p.Op() == ir.Placeholder || s.ignoreLiterals
 	}
 	inner, open, equal := s.open(want, got)
 	for _, a := range inner {
