@@ -51,6 +51,15 @@ func newMatcher(g *ir.Graph, c *config) (*Matcher, error) {
 // fails when a get_attr of pattern or graph cannot be compared ([ir.ErrAssertion],
 // [ir.ErrRuntime]), and when the search does not end in time ([MaxSteps]).
 func (m *Matcher) Match(g *ir.Graph) ([]Match, error) {
+	s := m.search()
+	if err := s.run(g); err != nil {
+		return nil, err
+	}
+	return s.matches, nil
+}
+
+// search returns a search that has not begun.
+func (m *Matcher) search() *search {
 	s := &search{
 		config: m.config, pattern: m.pattern, limit: m.config.maxSteps,
 		found: map[*ir.Node]ir.Arg{}, taken: map[*ir.Node]*ir.Node{}, used: map[*ir.Node]bool{}, fit: map[pair]bool{},
@@ -58,8 +67,5 @@ func (m *Matcher) Match(g *ir.Graph) ([]Match, error) {
 	if s.limit <= 0 {
 		s.limit = defaultMaxSteps
 	}
-	if err := s.run(g); err != nil {
-		return nil, err
-	}
-	return s.matches, nil
+	return s
 }
