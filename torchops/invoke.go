@@ -46,10 +46,11 @@ var implementations sync.Map // *ir.Func -> *implementation
 
 // An implementation is a function with Python's way of taking arguments.
 type implementation struct {
-	name   string
-	params []param
-	rest   bool // the last parameter takes all further positional arguments
-	call   func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error)
+	name    string
+	params  []param
+	rest    bool // the last parameter takes all further positional arguments
+	wrapped bool // a Go function given to Wrap
+	call    func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error)
 }
 
 type param struct {

@@ -52,17 +52,26 @@ func (ts Tensors) At(i int) *Tensor {
 }
 
 // Len returns the number of tensors. It panics with an *[Error] in a trace,
-// where the number is not known.
+// where the number is not known: unpack as many as there are.
 func (ts Tensors) Len() int {
 	if ts.value.recorder != nil {
-		mustNot("Len", ir.Errorf(ir.ErrTrace, "the number of tensors of a traced list is not known: unpack as many as there are"))
+		return ts.value.Len()
 	}
 	return len(ts.list)
 }
 
-// All yields the tensors. As [Tensors.Len], it is not for a trace.
+// All yields the tensors. In a trace it is for tracers that say how many there
+// are; see [Flow].
 func (ts Tensors) All() iter.Seq2[int, *Tensor] {
 	return func(yield func(int, *Tensor) bool) {
+		if ts.value.recorder != nil {
+			for i, v := range ts.value.All() {
+				if !yield(i, v.Tensor()) {
+					return
+				}
+			}
+			return
+		}
 		for i := range ts.Len() {
 			if !yield(i, ts.list[i]) {
 				return

@@ -65,3 +65,70 @@ func (n SymInt) String() string {
 	}
 	return strconv.FormatInt(n.n, 10)
 }
+
+// Pow returns n to the power m; m is at least 0.
+func (n SymInt) Pow(m Int) SymInt { return n.binary("pow", m) }
+
+// LShift returns n << m.
+func (n SymInt) LShift(m Int) SymInt { return n.binary("lshift", m) }
+
+// RShift returns n >> m.
+func (n SymInt) RShift(m Int) SymInt { return n.binary("rshift", m) }
+
+// And returns n & m, bit by bit.
+func (n SymInt) And(m Int) SymInt { return n.binary("and_", m) }
+
+// Or returns n | m, bit by bit.
+func (n SymInt) Or(m Int) SymInt { return n.binary("or_", m) }
+
+// Xor returns n ^ m, bit by bit.
+func (n SymInt) Xor(m Int) SymInt { return n.binary("xor", m) }
+
+// Eq returns n == m.
+func (n SymInt) Eq(m Int) SymBool { return n.compare("eq", m) }
+
+// Ne returns n != m.
+func (n SymInt) Ne(m Int) SymBool { return n.compare("ne", m) }
+
+// Lt returns n < m.
+func (n SymInt) Lt(m Int) SymBool { return n.compare("lt", m) }
+
+// Le returns n <= m.
+func (n SymInt) Le(m Int) SymBool { return n.compare("le", m) }
+
+// Gt returns n > m.
+func (n SymInt) Gt(m Int) SymBool { return n.compare("gt", m) }
+
+// Ge returns n >= m.
+func (n SymInt) Ge(m Int) SymBool { return n.compare("ge", m) }
+
+func (n SymInt) compare(name string, m Int) SymBool {
+	return As[SymBool](Dispatch(ir.CallFunction, ir.FuncOf("operator."+name), []any{n, m}, nil))
+}
+
+// A SymBool is the result of a comparison of sizes, which may stand for a node.
+type SymBool struct {
+	_     [0]func() // not comparable
+	b     bool
+	value Value
+}
+
+// Traced reports whether b stands for a node.
+func (b SymBool) Traced() bool { return b.value.recorder != nil }
+
+// Bool returns the truth. It panics with an *[Error] where b stands for a node:
+// a trace cannot follow control flow.
+func (b SymBool) Bool() bool {
+	if b.Traced() {
+		return b.value.Bool()
+	}
+	return b.b
+}
+
+// String returns true, false, or what a traced truth is.
+func (b SymBool) String() string {
+	if b.Traced() {
+		return "a traced truth"
+	}
+	return strconv.FormatBool(b.b)
+}

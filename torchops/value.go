@@ -28,8 +28,14 @@ func NewValue(r Recorder, ref any) Value { return Value{r, ref} }
 // Recorder returns where calls on v are noted, nil for the zero Value.
 func (v Value) Recorder() Recorder { return v.recorder }
 
-// Ref returns what the recorder put into v.
-func (v Value) Ref() any { return v.ref }
+// Ref returns what the recorder put into v. An attribute that [Value.Attr] named
+// is recorded by this, the first time.
+func (v Value) Ref() any {
+	if a, ok := v.ref.(*attribute); ok {
+		return a.value().ref
+	}
+	return v.ref
+}
 
 // Tensor takes v for a tensor.
 func (v Value) Tensor() *Tensor { return &Tensor{value: v} }
@@ -40,23 +46,8 @@ func (v Value) Int() SymInt { return SymInt{value: v} }
 // Tensors takes v for a list of tensors.
 func (v Value) Tensors() Tensors { return Tensors{value: v} }
 
-// Index records v[i].
-func (v Value) Index(i any) Value {
-	return v.recorder.Record(ir.CallFunction, fnGetItem, []any{v, i}, nil)
-}
-
-// Attr records v.name, as getattr(v, name).
-func (v Value) Attr(name string) Value {
-	return v.recorder.Record(ir.CallFunction, fnGetAttr, []any{v, name}, nil)
-}
-
-// Method records v.name(args...).
-func (v Value) Method(name string, args []any, kw ...Kwarg) Value {
-	return v.recorder.Record(ir.CallMethod, name, append([]any{v}, args...), kw)
-}
-
-// ValueOf returns what a traced v stands for: a Value, a *Tensor, SymInt or
-// Tensors. ok is false where v is real.
+// ValueOf returns what a traced v stands for: a Value, a *Tensor, SymInt,
+// SymBool or Tensors. ok is false where v is real.
 func ValueOf(v any) (value Value, ok bool) {
 	switch v := v.(type) {
 	case Value:
@@ -66,6 +57,8 @@ func ValueOf(v any) (value Value, ok bool) {
 			value = v.value
 		}
 	case SymInt:
+		value = v.value
+	case SymBool:
 		value = v.value
 	case Tensors:
 		value = v.value
@@ -115,8 +108,24 @@ func findRecorder(v any) (found Recorder) {
 		for _, n := range v {
 			found = joinRecorders(found, findRecorder(n))
 		}
+	case []Value:
+		for _, item := range v {
+			found = joinRecorders(found, item.recorder)
+		}
 	case *ir.PyDict:
-		for _, item := range v.All() {
+		for key, item := range v.All() {
+			found = joinRecorders(joinRecorders(found, findRecorder(key)), findRecorder(item))
+		}
+	case *ir.PyObject:
+		if v != nil {
+			return recorderOf(v.Values, nil)
+		}
+	case map[string]any:
+		for _, item := range v {
+			found = joinRecorders(found, findRecorder(item))
+		}
+	case map[string]*Tensor:
+		for _, item := range v {
 			found = joinRecorders(found, findRecorder(item))
 		}
 	case ir.Slice:
@@ -132,9 +141,14 @@ func findRecorder(v any) (found Recorder) {
 // Dispatch records a call if any argument is traced, and computes it otherwise.
 // target is a *ir.Func for ir.CallFunction and a method's name, as a string, for
 // ir.CallMethod, whose receiver is args[0]. It panics with an *[Error].
+//
+// Operators are recorded as Python's operands decide: a comparison whose left
+// side is no traced value as the mirrored one, and an operator whose left side is
+// a real tensor as a method of that tensor.
 func Dispatch(op ir.Op, target any, args []any, kw []Kwarg) any {
 	if r := recorderOf(args, kw); r != nil {
-		return r.Record(op, target, withoutScopes(args), kw)
+		op, target, args = asPython(op, target, withoutScopes(args))
+		return r.Record(op, target, args, kw)
 	}
 	f, _ := target.(*ir.Func)
 	if name, ok := target.(string); ok && op == ir.CallMethod {
@@ -149,7 +163,7 @@ func Dispatch(op ir.Op, target any, args []any, kw []Kwarg) any {
 }
 
 // As views a result as an R: as it is where it is one; a [Value] as a *Tensor,
-// SymInt, Tensors, Seq or any; an int as a SymInt; a list of tensors as Tensors
+// SymInt, SymBool, Tensors, Seq or any; an int as a SymInt; a list of tensors as Tensors
 // or List. It panics with an *[Error] where R cannot stand for a node, or v is no R.
 func As[R any](v any) R {
 	var r R
@@ -172,6 +186,14 @@ func As[R any](v any) R {
 			*p, ok = traced.Int(), true
 		case isInt:
 			*p, ok = N(n), true
+		}
+	case *SymBool:
+		b, isBool := v.(bool)
+		switch {
+		case isTraced:
+			p.value, ok = traced, true
+		case isBool:
+			p.b, ok = b, true
 		}
 	case *Tensors:
 		if ok = isTraced; ok {

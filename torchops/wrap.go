@@ -18,7 +18,9 @@ import (
 //
 // Wrap panics when the program starts if the name is taken, f is no function, or
 // f does not return exactly one value that can stand for a node: a *Tensor,
-// SymInt, Tensors, Seq or any.
+// SymInt, SymBool, Tensors, Seq, Value or any.
+//
+// Keyword arguments are for functions whose last parameter is ...Kwarg.
 func Wrap[F any](name string, f F) F {
 	fv := reflect.ValueOf(f)
 	if fv.Kind() != reflect.Func || fv.IsNil() {
@@ -29,33 +31,85 @@ func Wrap[F any](name string, f F) F {
 		panic("torchops: wrap " + name + ": expected one result that can stand for a node, got " + ft.String())
 	}
 	fn := ir.FuncOf(name)
-	impl := &implementation{name: name, call: func(_ *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
-		if len(kw) > 0 {
+	keywords := ft.IsVariadic() && ft.In(ft.NumIn()-1) == reflect.TypeFor[[]Kwarg]()
+	impl := &implementation{name: name, wrapped: true, call: func(_ *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+		if len(kw) > 0 && !keywords {
 			return nil, ir.Errorf(ir.ErrType, "%s() got an unexpected keyword argument '%s'", name, kw[0].Name)
+		}
+		for _, k := range kw {
+			args = append(args[:len(args):len(args)], k)
 		}
 		return callGo(name, fv, args)
 	}}
 	if _, taken := implementations.LoadOrStore(fn, impl); taken {
 		panic("torchops: wrap " + name + ": the name is taken")
 	}
-	wrapped := reflect.MakeFunc(ft, func(in []reflect.Value) []reflect.Value {
-		args := make([]any, 0, len(in))
-		for i, v := range in {
-			if ft.IsVariadic() && i == len(in)-1 {
-				for k := range v.Len() {
-					args = append(args, v.Index(k).Interface())
-				}
-				continue
-			}
-			args = append(args, v.Interface())
-		}
-		if r := recorderOf(args, nil); r != nil {
-			return []reflect.Value{convertTo(r.Record(ir.CallFunction, fn, args, nil), ft.Out(0))}
-		}
+	return wrapper[F](fn, ft, func(in []reflect.Value) []reflect.Value {
 		if ft.IsVariadic() {
 			return fv.CallSlice(in)
 		}
 		return fv.Call(in)
+	})
+}
+
+// WrapNamed makes a call of a function that there is already, such as "len" or
+// "math.sqrt", one node of every trace that it is called in, in the form of a Go
+// function: WrapNamed[func(x any) any]("math.sqrt"). Without traced arguments it
+// is computed as in a run. It panics when the program starts if F is no function
+// of one result that can stand for a node.
+func WrapNamed[F any](name string) F {
+	ft := reflect.TypeFor[F]()
+	if ft.Kind() != reflect.Func || ft.NumOut() != 1 || !canStand(ft.Out(0)) {
+		panic("torchops: wrap " + name + ": expected a function of one result that can stand for a node, got " + ft.String())
+	}
+	fn := ir.FuncOf(name)
+	return wrapper[F](fn, ft, func(in []reflect.Value) []reflect.Value {
+		args, kw := SplitKwargs(spread(ft, in))
+		v, err := Invoke(nil, fn, args, kw)
+		mustNot(name, err)
+		return []reflect.Value{convertTo(v, ft.Out(0))}
+	})
+}
+
+// A WrapRecorder is a [Recorder] that is told which calls are those of wrapped
+// functions.
+type WrapRecorder interface {
+	RecordWrapped(f *ir.Func, args []any, kw []Kwarg) Value
+}
+
+// IsWrapped reports whether f is a Go function that [Wrap] was given.
+func IsWrapped(f *ir.Func) bool {
+	impl, ok := implementations.Load(f)
+	return ok && impl.(*implementation).wrapped
+}
+
+// spread returns the arguments of a call with the variadic ones one by one.
+func spread(ft reflect.Type, in []reflect.Value) []any {
+	args := make([]any, 0, len(in))
+	for i, v := range in {
+		if ft.IsVariadic() && i == len(in)-1 {
+			for k := range v.Len() {
+				args = append(args, v.Index(k).Interface())
+			}
+			continue
+		}
+		args = append(args, v.Interface())
+	}
+	return args
+}
+
+// wrapper makes the function that records a call or runs it.
+func wrapper[F any](fn *ir.Func, ft reflect.Type, run func(in []reflect.Value) []reflect.Value) F {
+	wrapped := reflect.MakeFunc(ft, func(in []reflect.Value) []reflect.Value {
+		args, kw := SplitKwargs(spread(ft, in))
+		switch r := recorderOf(args, kw).(type) {
+		case nil:
+			return run(in)
+		case WrapRecorder:
+			return []reflect.Value{convertTo(r.RecordWrapped(fn, args, kw), ft.Out(0))}
+		default:
+			return []reflect.Value{convertTo(r.(Recorder).Record(ir.CallFunction, fn, args, kw), ft.Out(0))}
+		}
 	})
 	return wrapped.Interface().(F)
 }
@@ -64,13 +118,16 @@ var (
 	anyType     = reflect.TypeFor[any]()
 	tensorType  = reflect.TypeFor[*Tensor]()
 	symIntType  = reflect.TypeFor[SymInt]()
+	symBoolType = reflect.TypeFor[SymBool]()
+	valueType   = reflect.TypeFor[Value]()
 	tensorsType = reflect.TypeFor[Tensors]()
 	seqType     = reflect.TypeFor[Seq]()
 	listType    = reflect.TypeFor[List]()
 )
 
 func canStand(t reflect.Type) bool {
-	return t == anyType || t == tensorType || t == symIntType || t == tensorsType || t == seqType
+	return t == anyType || t == tensorType || t == symIntType || t == tensorsType || t == seqType ||
+		t == symBoolType || t == valueType
 }
 
 // convertTo is [As] for a type that is known when the program runs.
@@ -80,6 +137,8 @@ func convertTo(v any, t reflect.Type) reflect.Value {
 		return reflect.ValueOf(As[*Tensor](v))
 	case symIntType:
 		return reflect.ValueOf(As[SymInt](v))
+	case symBoolType:
+		return reflect.ValueOf(As[SymBool](v))
 	case tensorsType:
 		return reflect.ValueOf(As[Tensors](v))
 	case listType:

@@ -13,9 +13,7 @@ import (
 // for [Tracer.Attrs].
 func Append(g *ir.Graph, opts ...Option) *Tracer {
 	t := New(opts...)
-	t.graph, t.attrs = g, map[string]any{}
-	t.params, t.values = map[string]*ir.Node{}, map[string]*torch.Tensor{}
-	t.tensors, t.calls = map[*torch.Tensor]string{}, map[string]int{}
+	t.begin(g)
 	return t
 }
 

@@ -3,6 +3,7 @@ package tracer
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -15,41 +16,65 @@ var PH = placeholderMark{}
 
 type placeholderMark struct{}
 
+// PHWithMeta is a [PH] whose facts are noted in the placeholder's meta.
+type PHWithMeta map[string]any
+
 var (
 	fnEq           = ir.FuncOf("operator.eq")
 	fnAssert       = ir.FuncOf("torch._assert")
 	fnAssertIsNone = ir.FuncOf("torch.fx._symbolic_trace._assert_is_none")
 )
 
-// arguments makes the placeholders and what the traced function gets for them.
-func (t *Tracer) arguments(ft reflect.Type, params []nn.Param) ([]reflect.Value, error) {
+// bareStar is Python's mark before keyword-only parameters.
+var bareStar = regexp.MustCompile(`(^|,)\s*\*\s*,`)
+
+// parseSignature reads a parameter list with any defaults that generated code
+// can have.
+func parseSignature(list string) ([]nn.Param, error) {
+	list = strings.TrimPrefix(bareStar.ReplaceAllString(list, "$1"), ",")
+	params, err := nn.ParseParameters(list)
+	if err == nil {
+		return params, nil
+	}
+	g, parseErr := ir.ParseCode("def forward(self, " + list + "):\n    pass\n")
+	if parseErr != nil {
+		return nil, err
+	}
+	params = []nn.Param{}
+	for _, n := range g.Find(ir.Placeholder, nil) {
+		p := nn.Param{Name: n.Target().String()}
+		if len(n.Args()) > 0 {
+			p.Default = n.Arg(0)
+		}
+		params = append(params, p)
+	}
+	return params, nil
+}
+
+// arguments makes the placeholders and what the traced function gets for them,
+// and the code generator where an argument is a container.
+func (t *Tracer) arguments(ft reflect.Type, params []nn.Param, method bool) ([]reflect.Value, *ir.PyTreeCodeGen, error) {
 	if params == nil {
 		params = defaultParams(ft)
 	}
 	if len(params) != ft.NumIn() {
-		return nil, ir.Errorf(ir.ErrTrace, "trace: expected a name for each of %d parameters, got %d: %v", ft.NumIn(), len(params), params)
+		return nil, nil, ir.Errorf(ir.ErrTrace, "trace: expected a name for each of %d parameters, got %d: %v", ft.NumIn(), len(params), params)
 	}
-	for name := range t.config.concrete {
-		if !hasParam(params, name) {
-			return nil, ir.Errorf(ir.ErrTrace, "trace: concrete argument %q is no parameter; they are %v", name, params)
-		}
+	types := make([]reflect.Type, ft.NumIn())
+	for i := range types {
+		types[i] = ft.In(i)
 	}
-	in := make([]reflect.Value, ft.NumIn())
-	err := t.protect(func() {
-		for i, p := range params {
-			in[i] = t.argument(ft.In(i), p)
+	values, tree, err := t.placeholders(types, params, method)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := make([]reflect.Value, len(values))
+	err = t.protect(func() {
+		for i, v := range values {
+			in[i] = fit(v, types[i], params[i].Name)
 		}
 	})
-	return in, err
-}
-
-func hasParam(params []nn.Param, name string) bool {
-	for _, p := range params {
-		if p.Name == name {
-			return true
-		}
-	}
-	return false
+	return in, tree, err
 }
 
 // defaultParams names parameters that nobody named: x, or arg0, arg1 and so on.
@@ -64,59 +89,164 @@ func defaultParams(ft reflect.Type) []nn.Param {
 	return params
 }
 
-// argument makes the placeholder of one parameter and its value.
-func (t *Tracer) argument(want reflect.Type, p nn.Param) reflect.Value {
-	value, concrete := t.config.concrete[p.Name]
-	if concrete && value != any(PH) {
-		return t.specialise(want, p, value)
+// placeholders makes the graph's parameters, in Python's order: a starred one
+// stands last. types tells of each parameter what Go type it has.
+func (t *Tracer) placeholders(types []reflect.Type, params []nn.Param, method bool) ([]any, *ir.PyTreeCodeGen, error) {
+	concrete, variadic, err := t.concrete(params)
+	if err != nil {
+		return nil, nil, err
 	}
-	if strings.HasPrefix(p.Name, "*") {
-		fail("parameter %s: a variadic parameter cannot stand for a node; give it by Concrete", p.Name)
+	values, specs, isTree := make([]any, len(params)), make([]*ir.TreeSpec, len(params)), false
+	err = t.protect(func() {
+		if variadic != nil {
+			values[0] = t.variadic(variadic)
+			return
+		}
+		for _, stars := range []string{"", "*", "**"} {
+			for i, p := range params {
+				if starsOf(p.Name) != stars {
+					continue
+				}
+				pattern, given := concrete[p.Name]
+				if !given && stars == "" {
+					pattern, given = structPattern(types[i])
+				}
+				if !given {
+					values[i], specs[i] = t.placeholder(p.Name, p), ir.Leaf()
+					continue
+				}
+				values[i], specs[i] = t.specialise(p, pattern)
+				isTree = isTree || !specs[i].IsLeaf()
+			}
+		}
+	})
+	if err != nil || !isTree {
+		return values, nil, err
 	}
-	name := p.Name
-	if concrete {
-		name += "_1"
+	tree := &ir.PyTreeCodeGen{In: ir.TupleSpec(specs...)}
+	if method {
+		tree.Args = append(tree.Args, "self")
 	}
-	n := t.placeholder(name, p)
-	v := torch.NewValue(t, n)
-	switch want {
-	case reflect.TypeFor[torch.Value](), reflect.TypeFor[any]():
-		return reflect.ValueOf(v)
-	case tensorType, reflect.TypeFor[torch.SymInt](), reflect.TypeFor[torch.Tensors](), reflect.TypeFor[torch.Seq]():
-		return torch.Convert(v, want)
+	for _, p := range params {
+		tree.Args = append(tree.Args, p.Name)
 	}
-	fail("parameter %s: a %s cannot stand for a node; give it by Concrete", p.Name, want)
-	return reflect.Value{}
+	return values, tree, nil
 }
 
-func (t *Tracer) placeholder(name string, p nn.Param) *ir.Node {
-	if p.Default != nil {
-		return t.graph.Placeholder(name, ir.Default(p.Default))
+func starsOf(name string) string { return name[:len(name)-len(strings.TrimLeft(name, "*"))] }
+
+// concrete returns the concrete arguments by name, or the items of the one
+// variadic parameter.
+func (t *Tracer) concrete(params []nn.Param) (byName map[string]any, variadic []any, err error) {
+	given := t.config.positional
+	if given == nil {
+		for name := range t.config.concrete {
+			if !hasParam(params, name) {
+				return nil, nil, ir.Errorf(ir.ErrTrace, "trace: concrete argument %q is no parameter; they are %v", name, params)
+			}
+		}
+		return t.config.concrete, nil, nil
 	}
-	return t.graph.Placeholder(name)
+	if len(params) == 1 && starsOf(params[0].Name) == "*" {
+		return nil, given, nil
+	}
+	if len(given) != len(params) {
+		return nil, nil, ir.Errorf(ir.ErrRuntime, "Tracing expected %d arguments but got %d concrete arguments", len(params), len(given))
+	}
+	byName = map[string]any{}
+	for i, p := range params {
+		byName[p.Name] = given[i]
+	}
+	return byName, nil, nil
 }
 
-// specialise fixes a parameter to a value: the placeholder stays, and the graph
-// checks that a caller gives what was fixed.
-func (t *Tracer) specialise(want reflect.Type, p nn.Param, value any) reflect.Value {
-	n := t.placeholder(p.Name+"_1", p)
-	switch value.(type) {
-	case nil:
-		t.graph.CallFunction(fnAssertIsNone, []ir.Arg{n, ir.Str(p.Name + " has been specialized to have value None but got another value")})
-		return torch.Convert(nil, want)
-	}
-	if a := t.lower(value); isScalar(a) {
-		text := fmt.Sprintf("%s has been specialized to have value %s but got another value", p.Name, strings.Trim(ir.Repr(a), "'"))
-		eq := t.graph.CallFunction(fnEq, []ir.Arg{n, a})
-		t.graph.CallFunction(fnAssert, []ir.Arg{eq, ir.Str(text)})
-	}
-	return torch.Convert(value, want)
-}
-
-func isScalar(a ir.Arg) bool {
-	switch a.(type) {
-	case ir.Bool, ir.Int, ir.Float, ir.Complex, ir.Str:
-		return true
+func hasParam(params []nn.Param, name string) bool {
+	for _, p := range params {
+		if p.Name == name {
+			return true
+		}
 	}
 	return false
+}
+
+// variadic makes one placeholder for each item of a variadic parameter.
+func (t *Tracer) variadic(items []any) any {
+	values := make(ir.PyTuple, len(items))
+	for i, item := range items {
+		p := nn.Param{Name: fmt.Sprintf("input_%d", i)}
+		values[i] = t.leaf(p, p.Name, item)
+	}
+	return values
+}
+
+// placeholder makes a parameter of the graph.
+func (t *Tracer) placeholder(name string, p nn.Param) torch.Value {
+	spec := NodeSpec{Op: ir.Placeholder, Target: ir.Path(name)}
+	if p.Default != nil {
+		spec.Args = []ir.Arg{p.Default}
+	}
+	return torch.NewValue(t, t.create(spec))
+}
+
+// specialise makes one placeholder for each leaf of a concrete argument, and
+// returns the argument with what stands for them.
+func (t *Tracer) specialise(p nn.Param, pattern any) (any, *ir.TreeSpec) {
+	spec, leaves := flatten(pattern)
+	for i, leaf := range leaves {
+		leaves[i] = t.leaf(p, fmt.Sprintf("%s_%d", strings.TrimLeft(p.Name, "*"), i+1), leaf)
+	}
+	value, err := spec.Unflatten(leaves)
+	if err != nil {
+		panic(&torch.Error{Op: "trace", Err: err})
+	}
+	return value, spec
+}
+
+// leaf makes one placeholder of a concrete argument. Unless it stays symbolic,
+// the graph checks that a caller gives what was fixed.
+func (t *Tracer) leaf(p nn.Param, name string, value any) any {
+	v := t.placeholder(name, p)
+	n := v.Ref().(*ir.Node)
+	switch value := value.(type) {
+	case placeholderMark:
+		return v
+	case PHWithMeta:
+		for key, fact := range value {
+			n.Meta().Set(key, fact)
+		}
+		return v
+	case nil:
+		t.call(fnAssertIsNone, n, ir.Str(p.Name+" has been specialized to have value None but got another value"))
+		return nil
+	}
+	if a, ok := literal(value); ok {
+		eq := t.call(fnEq, n, a)
+		t.call(fnAssert, eq, ir.Str(fmt.Sprintf("%s has been specialized to have value %s but got another value", p.Name, pyText(a))))
+	}
+	return value
+}
+
+func (t *Tracer) call(f *ir.Func, args ...ir.Arg) *ir.Node {
+	return t.create(NodeSpec{Op: ir.CallFunction, Target: f, Args: args})
+}
+
+// literal returns a scalar as an argument.
+func literal(v any) (ir.Arg, bool) {
+	switch v := v.(type) {
+	case ir.Bool, ir.Int, ir.Float, ir.Complex, ir.Str:
+		return v.(ir.Arg), true
+	case torch.SymInt:
+		return ir.Int(v.Int()), true
+	case *torch.Tensor, nn.Module, torch.Value:
+		return nil, false
+	}
+	return number(v)
+}
+
+// pyText is Python's str of a literal.
+func pyText(a ir.Arg) string {
+	if s, ok := a.(ir.Str); ok {
+		return string(s)
+	}
+	return ir.Repr(a)
 }

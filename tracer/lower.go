@@ -2,19 +2,31 @@ package tracer
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// lower turns a value of model code into an argument of a node, as
-// torch.fx.Tracer.create_arg does. It panics with a *torch.Error where a value
-// has no place in a graph.
+// An ArgCreator says itself what it is as an argument of a node, as Python's
+// __fx_create_arg__ does. [Tracer.CreateArg] and [Tracer.CreateNode] help.
+type ArgCreator interface{ CreateArg(t *Tracer) ir.Arg }
+
+// CreateArg turns a value of model code into an argument of a node of the trace.
+// It panics with a *torch.Error where the value has no place in a graph.
+func (t *Tracer) CreateArg(v any) ir.Arg { return t.lower(v) }
+
+// lower is CreateArg, by way of the caller's own rule.
 func (t *Tracer) lower(v any) ir.Arg {
+	if t.config.arg != nil {
+		return t.config.arg(v, t.lowerValue)
+	}
+	return t.lowerValue(v)
+}
+
+// lowerValue follows torch.fx.Tracer.create_arg.
+func (t *Tracer) lowerValue(v any) ir.Arg {
 	if value, ok := torch.ValueOf(v); ok {
 		return t.node(value)
 	}
@@ -25,6 +37,8 @@ func (t *Tracer) lower(v any) ir.Arg {
 		return ir.Slice{Start: t.lower(v.Start), Stop: t.lower(v.Stop), Step: t.lower(v.Step)}
 	case ir.Opaque:
 		return t.lower(v.Value)
+	case ArgCreator:
+		return v.CreateArg(t)
 	case *ir.Node:
 		fail("a node is no value of a model: use what stands for it")
 	case ir.Arg:
@@ -53,24 +67,34 @@ func (t *Tracer) lower(v any) ir.Arg {
 			pairs = append(pairs, ir.Pair{Key: t.lower(key), Value: t.lower(item)})
 		}
 		return ir.DictOf(pairs...)
-	case map[string]any:
-		var pairs []ir.Pair
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			pairs = append(pairs, ir.Pair{Key: ir.Str(key), Value: t.lower(v[key])})
-		}
-		return ir.DictOf(pairs...)
+	case *ir.PyObject:
+		return t.object(v)
 	case nn.Module:
 		return t.module(v)
-	case bool:
-		return ir.Bool(v)
-	case string:
-		return ir.Str(v)
-	case complex64:
-		return ir.Complex(v)
-	case complex128:
-		return ir.Complex(v)
 	}
-	return t.reflected(v)
+	if a, ok := number(v); ok {
+		return a
+	}
+	return t.container(reflect.ValueOf(v))
+}
+
+// number turns numbers and texts of any Go type into literals.
+func number(v any) (ir.Arg, bool) {
+	switch r := reflect.ValueOf(v); {
+	case r.Kind() == reflect.Bool:
+		return ir.Bool(r.Bool()), true
+	case r.Kind() == reflect.String:
+		return ir.Str(r.String()), true
+	case r.CanInt():
+		return ir.Int(r.Int()), true
+	case r.CanUint() && r.Uint() < 1<<63:
+		return ir.Int(r.Uint()), true
+	case r.CanFloat():
+		return ir.Float(r.Float()), true
+	case r.CanComplex():
+		return ir.Complex(r.Complex()), true
+	}
+	return nil, false
 }
 
 func (t *Tracer) lowerAll(items []any) []ir.Arg {
@@ -81,24 +105,39 @@ func (t *Tracer) lowerAll(items []any) []ir.Arg {
 	return out
 }
 
-// reflected lowers numbers and slices of any Go type.
-func (t *Tracer) reflected(v any) ir.Arg {
-	switch r := reflect.ValueOf(v); {
-	case r.CanInt():
-		return ir.Int(r.Int())
-	case r.CanUint() && r.Uint() < 1<<63:
-		return ir.Int(r.Uint())
-	case r.CanFloat():
-		return ir.Float(r.Float())
+// container lowers slices, maps and structs of any Go type.
+func (t *Tracer) container(r reflect.Value) ir.Arg {
+	switch {
 	case r.Kind() == reflect.Slice || r.Kind() == reflect.Array:
 		items := make([]ir.Arg, r.Len())
 		for i := range items {
 			items[i] = t.lower(r.Index(i).Interface())
 		}
 		return ir.ListOf(items...)
+	case r.Kind() == reflect.Map && r.Type().Key().Kind() == reflect.String:
+		return t.lower(sortedDict(r))
+	case isStruct(r.Type()):
+		return t.lower(objectOf(r))
 	}
-	fail("argument of type: %T", v)
+	fail("argument of type: %s", r.Type())
 	return nil
+}
+
+// object makes the call that builds an instance of a class: with its fields by
+// name, or by position where they have none.
+func (t *Tracer) object(o *ir.PyObject) ir.Arg {
+	if o == nil {
+		return ir.None{}
+	}
+	spec := NodeSpec{Op: ir.CallFunction, Target: ir.FuncOf(o.Type)}
+	for i, v := range o.Values {
+		if o.Fields == nil {
+			spec.Args = append(spec.Args, t.lower(v))
+		} else {
+			spec.Kwargs = append(spec.Kwargs, ir.Kw(o.Fields[i], t.lower(v)))
+		}
+	}
+	return t.create(spec)
 }
 
 // node returns the node that a traced value stands for.
@@ -112,8 +151,8 @@ func (t *Tracer) node(v torch.Value) *ir.Node {
 			panic(&torch.Error{Op: "trace", Err: ErrEnded})
 		}
 		return ref
-	case attribute:
-		return t.parameter(ref.path)
+	case parameter:
+		return t.readParameter(ref.path)
 	}
 	panic(&torch.Error{Op: "trace", Err: ir.Errorf(ir.ErrType, "value of another kind: %T", v.Ref())})
 }
@@ -121,21 +160,26 @@ func (t *Tracer) node(v torch.Value) *ir.Node {
 // tensor makes a get_attr of a real tensor: a buffer of the root, or a constant,
 // which is kept under a name of its own. As in torch.fx, each use is a node.
 func (t *Tracer) tensor(x *torch.Tensor) *ir.Node {
+	t.mu.Lock()
 	path, known := t.tensors[x]
 	if !known {
-		for {
-			path = fmt.Sprintf("_tensor_constant%d", t.constants)
-			t.constants++
-			if _, taken := t.attrs[path]; !taken {
-				break
-			}
-		}
+		path = t.fresh("_tensor_constant")
 		t.tensors[x] = path
 	}
 	t.attrs[path] = x
-	n := t.graph.GetAttr(path)
-	t.annotate(n)
-	return n
+	t.mu.Unlock()
+	return t.create(NodeSpec{Op: ir.GetAttr, Target: ir.Path(path)})
+}
+
+// fresh returns a name that no attribute of the root has.
+func (t *Tracer) fresh(prefix string) string {
+	for {
+		name := fmt.Sprintf("%s%d", prefix, t.constants)
+		t.constants++
+		if _, used := t.attrs[name]; !used && !t.taken[name] {
+			return name
+		}
+	}
 }
 
 // module makes a get_attr of a module that is used as a value.
@@ -144,8 +188,10 @@ func (t *Tracer) module(m nn.Module) *ir.Node {
 	if s == nil || s.Path == "" {
 		panic(&torch.Error{Op: "trace", Err: ir.Errorf(ir.ErrTrace, "%w", nn.ErrForeign)})
 	}
+	t.mu.Lock()
 	t.attrs[s.Path] = s.Of
-	return t.graph.GetAttr(s.Path)
+	t.mu.Unlock()
+	return t.create(NodeSpec{Op: ir.GetAttr, Target: ir.Path(s.Path)})
 }
 
 func fail(format string, args ...any) {

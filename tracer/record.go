@@ -9,41 +9,86 @@ import (
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// attribute is what a value refers to that is no node yet: a parameter, which
-// becomes a get_attr node at its first use.
-type attribute struct{ path string }
+// parameter is what a value refers to that is no node yet: a parameter of the
+// root, which becomes a get_attr node at its first use.
+type parameter struct{ path string }
 
 // Record appends a call; see torch.Recorder.
 func (t *Tracer) Record(op ir.Op, target any, args []any, kw []torch.Kwarg) torch.Value {
+	f, _ := target.(*ir.Func)
+	return t.record(op, target, args, kw, f != nil && torch.IsWrapped(f))
+}
+
+// RecordWrapped appends a call of a wrapped function; see torch.WrapRecorder.
+func (t *Tracer) RecordWrapped(f *ir.Func, args []any, kw []torch.Kwarg) torch.Value {
+	return t.record(ir.CallFunction, f, args, kw, true)
+}
+
+func (t *Tracer) record(op ir.Op, target any, args []any, kw []torch.Kwarg, wrapped bool) torch.Value {
+	spec := NodeSpec{Op: op, Args: t.lowerAll(args), Kwargs: make([]ir.Keyword, len(kw))}
+	for i, k := range kw {
+		spec.Kwargs[i] = ir.Kw(k.Name, t.lower(k.Value))
+	}
+	if f, ok := target.(*ir.Func); ok {
+		spec.Target = f
+	} else {
+		spec.Target = ir.Path(fmt.Sprint(target))
+	}
+	if t.config.mutable {
+		refuseMutable(spec)
+	}
+	n := t.create(spec)
+	if wrapped {
+		n.Meta().Set(ir.MetaIsWrapped, true)
+	}
+	return torch.NewValue(t, n)
+}
+
+// CreateNode appends a node to the trace; it is for an [ArgCreator]. It panics
+// with a *torch.Error.
+func (t *Tracer) CreateNode(s NodeSpec) *ir.Node { return t.create(s) }
+
+// create appends a node and notes where it was made.
+func (t *Tracer) create(s NodeSpec) *ir.Node {
+	build := t.build
+	if t.config.create != nil {
+		build = func(s NodeSpec) (*ir.Node, error) { return t.config.create(s, t.build) }
+	}
+	n, err := build(s)
+	if err != nil {
+		panic(&torch.Error{Op: fmt.Sprint(s.Target), Err: err})
+	}
+	return n
+}
+
+func (t *Tracer) build(s NodeSpec) (*ir.Node, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
-		panic(&torch.Error{Op: fmt.Sprint(target), Err: ErrEnded})
+		return nil, ErrEnded
 	}
-	lowered := make([]ir.Arg, len(args))
-	for i, a := range args {
-		lowered[i] = t.lower(a)
+	opts := []ir.NodeOption{ir.Kwargs(s.Kwargs...)}
+	if s.Name != "" {
+		opts = append(opts, ir.Name(s.Name))
 	}
-	keywords := make([]ir.Keyword, len(kw))
-	for i, k := range kw {
-		keywords[i] = ir.Kw(k.Name, t.lower(k.Value))
+	if s.Type != "" {
+		opts = append(opts, ir.WithType(s.Type))
 	}
-	var to ir.Target
-	if f, ok := target.(*ir.Func); ok {
-		to = f
-	} else {
-		to = ir.Path(fmt.Sprint(target))
-	}
-	n, err := t.graph.CreateNode(op, to, lowered, ir.Kwargs(keywords...))
+	n, err := t.graph.CreateNode(s.Op, s.Target, s.Args, opts...)
 	if err != nil {
-		panic(&torch.Error{Op: fmt.Sprint(target), Err: err})
+		return nil, err
 	}
 	t.annotate(n)
-	return torch.NewValue(t, n)
+	return n, nil
 }
 
 // annotate notes where a node was made.
 func (t *Tracer) annotate(n *ir.Node) {
+	var scope Scope
+	if depth := len(t.stack); depth > 0 {
+		scope = Scope{t.stack[depth-1].Path, t.stack[depth-1].Type}
+	}
+	t.scopes[n.Name()] = scope
 	if t.following != nil {
 		t.carry(n)
 		return
@@ -59,39 +104,91 @@ func (t *Tracer) annotate(n *ir.Node) {
 // CallModule records a call of a leaf, and runs the body of any other module;
 // see nn.Caller.
 func (t *Tracer) CallModule(m *nn.Shadow, args []any, forward func() any) any {
-	key := m.Path
-	if n := t.calls[m.Path]; n > 0 {
-		key = fmt.Sprintf("%s@%d", m.Path, n)
+	t.enter(m.Path, reflect.TypeOf(m.Of).Elem().String())
+	call := func() any {
+		if t.config.leaf(m.Of, m.Path) {
+			return t.leafCall(m.Path, m.Of, args)
+		}
+		return forward()
 	}
-	t.calls[m.Path]++
-	t.stack = append(t.stack, ir.ModuleCall{Key: key, Path: m.Path, Type: reflect.TypeOf(m.Of).Elem().String()})
 	var out any
-	if t.config.leaf(m.Of, m.Path) {
-		t.attrs[m.Path] = m.Of
-		args, kw := torch.SplitKwargs(args)
-		out = t.Record(ir.CallModule, m.Path, args, kw)
+	if t.config.call != nil {
+		out = t.config.call(m.Of, m.Path, args, call)
 	} else {
-		out = forward()
+		out = call()
 	}
-	t.stack = t.stack[:len(t.stack)-1]
+	t.leave()
 	return out
 }
 
 // Read makes the node of a parameter that v stands for, as reading an attribute
 // does in Python; without it the node is made at the parameter's first use.
-func (t *Tracer) Read(v torch.Value) {
+func (t *Tracer) Read(v torch.Value) { t.node(v) }
+
+func (t *Tracer) leafCall(path string, m any, args []any) any {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.node(v)
+	t.attrs[path] = m
+	t.mu.Unlock()
+	args, kw := torch.SplitKwargs(args)
+	return t.Record(ir.CallModule, path, args, kw)
 }
 
-// parameter returns the node of a parameter, made at its first use.
-func (t *Tracer) parameter(path string) *ir.Node {
+// enter pushes a module call. Further calls of one module have keys of their own.
+func (t *Tracer) enter(path, typ string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := path
+	if n := t.calls[path]; n > 0 {
+		key = fmt.Sprintf("%s@%d", path, n)
+	}
+	t.calls[path]++
+	t.stack = append(t.stack, ir.ModuleCall{Key: key, Path: path, Type: typ})
+}
+
+func (t *Tracer) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stack = t.stack[:len(t.stack)-1]
+}
+
+// readParameter returns the node of a parameter, made at its first use.
+func (t *Tracer) readParameter(path string) *ir.Node {
+	t.mu.Lock()
 	n, ok := t.params[path]
-	if !ok {
-		n = t.graph.GetAttr(path)
-		t.annotate(n)
-		t.params[path], t.attrs[path] = n, t.values[path]
+	t.mu.Unlock()
+	if ok {
+		return n
+	}
+	n = t.create(NodeSpec{Op: ir.GetAttr, Target: ir.Path(path)})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.params[path] = n
+	if value, ok := t.values[path]; ok {
+		t.attrs[path] = value
 	}
 	return n
+}
+
+// Bool answers for torch.Flow, by [OnBool].
+func (t *Tracer) Bool(v torch.Value) (truth, ok bool) {
+	if t.config.truth == nil {
+		return false, false
+	}
+	return t.config.truth(v)
+}
+
+// Len answers for torch.Flow, by [OnLen].
+func (t *Tracer) Len(v torch.Value) (n int, ok bool) {
+	if t.config.length == nil {
+		return 0, false
+	}
+	return t.config.length(v)
+}
+
+// Keys answers for torch.Flow, by [OnKeys].
+func (t *Tracer) Keys(v torch.Value) (keys []string, ok bool) {
+	if t.config.keys == nil {
+		return nil, false
+	}
+	return t.config.keys(v)
 }

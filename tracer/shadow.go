@@ -27,6 +27,12 @@ type caster struct {
 func (t *Tracer) shadow(root nn.Module) (nn.Module, error) {
 	c := &caster{t: t, modules: map[nn.Module]nn.Module{}, values: map[*torch.Tensor]*torch.Tensor{}}
 	m := c.cast(root, "")
+	for _, path := range t.tensors {
+		t.taken[path] = true
+	}
+	for path := range t.values {
+		t.taken[path] = true
+	}
 	return m, c.err
 }
 
@@ -105,7 +111,7 @@ func (c *caster) parameter(value *torch.Tensor, name string) *torch.Tensor {
 	}
 	stand, known := c.values[value]
 	if !known {
-		stand = torch.NewValue(c.t, attribute{name}).Tensor()
+		stand = torch.NewValue(c.t, parameter{name}).Tensor()
 		c.values[value] = stand
 		c.t.values[name] = value
 	}

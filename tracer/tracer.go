@@ -1,6 +1,7 @@
 package tracer
 
 import (
+	"maps"
 	"reflect"
 	"runtime"
 	"strings"
@@ -26,53 +27,16 @@ type Tracer struct {
 	constants int                      // of them, made by this trace
 	stack     []ir.ModuleCall
 	calls     map[string]int // calls of each module path so far
-	following *ir.Node       // whose provenance new nodes carry on; see Follow
+	scopes    map[string]Scope
+	taken     map[string]bool // names of the root's own attributes
+	following *ir.Node        // whose provenance new nodes carry on; see Follow
 }
 
-// An Option changes how a Tracer traces.
-type Option func(*config)
-
-type config struct {
-	leaf      func(m nn.Module, path string) bool
-	concrete  map[string]any
-	signature []nn.Param
-	sigError  error
-	method    any
-	stacks    bool
-	buffers   bool
+// A Scope is the module whose Forward made a node.
+type Scope struct {
+	Path string // qualified name, "" for the root
+	Type string // Go type, "" for a function
 }
-
-// IsLeaf decides which modules stay one call_module node. Without it those of
-// package nn do, containers excepted; see [DefaultIsLeaf].
-func IsLeaf(f func(m nn.Module, path string) bool) Option {
-	return func(c *config) { c.leaf = f }
-}
-
-// DefaultIsLeaf reports whether a module stays one node when [IsLeaf] is not
-// given.
-func DefaultIsLeaf(m nn.Module, path string) bool { return nn.IsLayer(m) }
-
-// Concrete fixes arguments, by name, to values that the graph is specialised
-// for. The argument stays a placeholder, and the graph checks it. [PH] leaves an
-// argument symbolic.
-func Concrete(args map[string]any) Option { return func(c *config) { c.concrete = args } }
-
-// Signature gives the parameter list of a function in Python's notation:
-// "x, y=None". Modules have theirs in a tag; see package nn.
-func Signature(params string) Option {
-	return func(c *config) { c.signature, c.sigError = nn.ParseParameters(params) }
-}
-
-// Method traces another method of a module than Forward, given as a method
-// expression: Method((*Model).Encode).
-func Method(f any) Option { return func(c *config) { c.method = f } }
-
-// RecordStackTraces notes the Go frames of each call in the node's meta.
-func RecordStackTraces() Option { return func(c *config) { c.stacks = true } }
-
-// ProxyBuffers makes buffers stand for nodes, as parameters do. Without it they
-// are real tensors: what is computed from buffers alone becomes a constant.
-func ProxyBuffers() Option { return func(c *config) { c.buffers = true } }
 
 // New returns a tracer.
 func New(opts ...Option) *Tracer {
@@ -86,7 +50,7 @@ func New(opts ...Option) *Tracer {
 	return t
 }
 
-// SymbolicTrace traces root, an nn.Module or a Go function, and returns the
+// SymbolicTrace traces root, an nn.Module, a Go function or an *ir.GraphModule, and returns the
 // graph with the attributes that it names: tensors and modules of root, and
 // constants met on the way. Follows torch.fx.symbolic_trace.
 func SymbolicTrace(root any, opts ...Option) (*ir.GraphModule, error) {
@@ -98,24 +62,25 @@ func SymbolicTrace(root any, opts ...Option) (*ir.GraphModule, error) {
 	return ir.NewGraphModule(t.attrs, g, ir.ClassName(className(root)))
 }
 
-// Trace runs root, an nn.Module or a Go function, and returns its graph. An
+// Trace runs root, an nn.Module, a Go function or an *ir.GraphModule, and returns its graph. An
 // error of the model's code is an [*Error] with the source line; panics that are
 // no *torch.Error are bugs and pass.
 func (t *Tracer) Trace(root any) (*ir.Graph, error) {
 	if t.config.sigError != nil {
 		return nil, t.config.sigError
 	}
-	t.graph, t.ended = ir.NewGraph(), false
-	t.attrs, t.params, t.values = map[string]any{}, map[string]*ir.Node{}, map[string]*torch.Tensor{}
-	t.tensors, t.constants = map[*torch.Tensor]string{}, 0
-	t.stack, t.calls = nil, map[string]int{}
-	defer func() { t.ended = true }()
+	t.begin(ir.NewGraph())
+	defer t.end()
 
+	if gm, ok := root.(*ir.GraphModule); ok {
+		return t.graph, t.retrace(gm)
+	}
 	call, params, err := t.entry(root)
 	if err != nil {
 		return nil, err
 	}
-	in, err := t.arguments(call.Type(), params)
+	_, isModule := root.(nn.Module)
+	in, tree, err := t.arguments(call.Type(), params, isModule)
 	if err != nil {
 		return nil, err
 	}
@@ -123,14 +88,45 @@ func (t *Tracer) Trace(root any) (*ir.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.protect(func() {
-		result := t.lower(out)
-		t.graph.Output(result)
-	}); err != nil {
-		return nil, err
-	}
-	return t.graph, nil
+	return t.graph, t.output(out, tree)
 }
+
+func (t *Tracer) begin(g *ir.Graph) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.graph, t.ended = g, false
+	t.attrs, t.params, t.values = map[string]any{}, map[string]*ir.Node{}, map[string]*torch.Tensor{}
+	t.tensors, t.constants = map[*torch.Tensor]string{}, 0
+	t.stack, t.calls = nil, map[string]int{}
+	t.scopes, t.taken = map[string]Scope{}, map[string]bool{}
+}
+
+func (t *Tracer) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+}
+
+// output ends the graph with what the traced code returned: as it is, or as the
+// leaves of its containers.
+func (t *Tracer) output(out any, tree *ir.PyTreeCodeGen) error {
+	return t.protect(func() {
+		if tree == nil {
+			t.create(NodeSpec{Op: ir.Output, Target: ir.Path("output"), Args: []ir.Arg{t.lower(out)}})
+			return
+		}
+		spec, leaves := flatten(out)
+		tree.Out = spec
+		t.create(NodeSpec{Op: ir.Output, Target: ir.Path("output"), Args: []ir.Arg{ir.ListOf(t.lowerAll(leaves)...)}})
+		t.graph.SetCodeGen(*tree)
+	})
+}
+
+// Scopes returns for each node of the trace, by name, the module that made it.
+func (t *Tracer) Scopes() map[string]Scope { return maps.Clone(t.scopes) }
+
+// Calls returns how often each module was called, by path.
+func (t *Tracer) Calls() map[string]int { return maps.Clone(t.calls) }
 
 // entry finds the function to run and its parameters. For a module this is a
 // method of its shadow.
@@ -140,7 +136,7 @@ func (t *Tracer) entry(root any) (call reflect.Value, params []nn.Param, err err
 	if !isModule {
 		call = reflect.ValueOf(root)
 		if call.Kind() != reflect.Func || call.IsNil() {
-			return call, nil, ir.Errorf(ir.ErrAssertion, "trace: expected an nn.Module or a function, got %T", root)
+			return call, nil, ir.Errorf(ir.ErrAssertion, "trace: expected an nn.Module, an *ir.GraphModule or a function, got %T", root)
 		}
 		return call, params, nil
 	}
@@ -157,7 +153,7 @@ func (t *Tracer) entry(root any) (call reflect.Value, params []nn.Param, err err
 	}
 	call = reflect.ValueOf(shadow).MethodByName("Forward")
 	if !call.IsValid() {
-		return call, nil, ir.Errorf(ir.ErrAssertion, "trace: traced_func_name='Forward' doesn't exist in %T", m)
+		return call, nil, ir.Errorf(ir.ErrAssertion, "trace: traced_func_name=Forward doesn't exist in %s", className(m))
 	}
 	if params == nil {
 		params, err = nn.Parameters(m)
@@ -188,7 +184,12 @@ func bindReceiver(f, receiver reflect.Value) reflect.Value {
 // run calls the traced function; several results are a tuple.
 func (t *Tracer) run(call reflect.Value, in []reflect.Value) (out any, err error) {
 	err = t.protect(func() {
-		results := call.Call(in)
+		var results []reflect.Value
+		if call.Type().IsVariadic() {
+			results = call.CallSlice(in)
+		} else {
+			results = call.Call(in)
+		}
 		switch len(results) {
 		case 0:
 		case 1:
@@ -207,6 +208,9 @@ func (t *Tracer) run(call reflect.Value, in []reflect.Value) (out any, err error
 // className is what torch.fx names the traced module after: the class, or the
 // function.
 func className(root any) string {
+	if gm, ok := root.(*ir.GraphModule); ok {
+		return gm.ClassName()
+	}
 	if m, ok := root.(nn.Module); ok {
 		return reflect.TypeOf(m).Elem().Name()
 	}

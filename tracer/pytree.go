@@ -1,0 +1,240 @@
+package tracer
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// flatten takes containers apart: slices and arrays are lists, maps with string
+// keys are dicts in the order of their keys, structs are objects of their type.
+// Everything else is a leaf.
+func flatten(v any) (*ir.TreeSpec, []any) {
+	switch v := v.(type) {
+	case nil, *torch.Tensor, torch.Value, torch.SymInt, torch.SymBool, torch.Tensors, nn.Module, ir.Arg,
+		placeholderMark, PHWithMeta, ArgCreator:
+		return ir.Leaf(), []any{v}
+	case ir.PyTuple:
+		specs, leaves := flattenAll(v)
+		return ir.TupleSpec(specs...), leaves
+	case *ir.PyDict:
+		var keys, values []any
+		for key, value := range v.All() {
+			keys, values = append(keys, key), append(values, value)
+		}
+		specs, leaves := flattenAll(values)
+		return &ir.TreeSpec{Type: "builtins.dict", Keys: keys, Children: specs}, leaves
+	case *ir.PyObject:
+		specs, leaves := flattenAll(v.Values)
+		return &ir.TreeSpec{Type: v.Type, Fields: v.Fields, Children: specs}, leaves
+	}
+	r := reflect.ValueOf(v)
+	switch {
+	case r.Kind() == reflect.Slice || r.Kind() == reflect.Array:
+		items := make([]any, r.Len())
+		for i := range items {
+			items[i] = r.Index(i).Interface()
+		}
+		specs, leaves := flattenAll(items)
+		return ir.ListSpec(specs...), leaves
+	case r.Kind() == reflect.Map && r.Type().Key().Kind() == reflect.String:
+		d := sortedDict(r)
+		return flatten(d)
+	case isStruct(r.Type()):
+		return flatten(objectOf(r))
+	}
+	return ir.Leaf(), []any{v}
+}
+
+func flattenAll(items []any) (specs []*ir.TreeSpec, leaves []any) {
+	for _, item := range items {
+		spec, below := flatten(item)
+		specs, leaves = append(specs, spec), append(leaves, below...)
+	}
+	return specs, leaves
+}
+
+// sortedDict is a Go map as a dict: a map has no order of its own.
+func sortedDict(r reflect.Value) *ir.PyDict {
+	names := make([]string, 0, r.Len())
+	for _, key := range r.MapKeys() {
+		names = append(names, key.String())
+	}
+	slices.Sort(names)
+	d := &ir.PyDict{}
+	for _, name := range names {
+		d.Set(name, r.MapIndex(reflect.ValueOf(name).Convert(r.Type().Key())).Interface())
+	}
+	return d
+}
+
+// isStruct reports whether values of t are structs of the model's, plain or
+// behind a pointer.
+func isStruct(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(moduleType) {
+		return false
+	}
+	switch t {
+	case tensorType.Elem(), reflect.TypeFor[torch.Value](), reflect.TypeFor[torch.SymInt](), reflect.TypeFor[torch.SymBool](),
+		reflect.TypeFor[torch.Tensors](), reflect.TypeFor[ir.PyDict](), reflect.TypeFor[ir.PyObject](), reflect.TypeFor[placeholderMark]():
+		return false
+	}
+	return !t.Implements(reflect.TypeFor[ir.Arg]()) && !reflect.PointerTo(t).Implements(reflect.TypeFor[ir.Arg]())
+}
+
+// fieldsOf yields the exported fields of a struct type by Python's names.
+func fieldsOf(t reflect.Type, yield func(i int, name string)) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := f.Tag.Get("pytree")
+		switch {
+		case !f.IsExported() || tag == "-":
+		case tag != "":
+			yield(i, tag)
+		default:
+			yield(i, nn.Describe(f).Name)
+		}
+	}
+}
+
+// objectOf is a struct as an object; nil is None.
+func objectOf(r reflect.Value) any {
+	if r.Kind() == reflect.Pointer {
+		if r.IsNil() {
+			return nil
+		}
+		r = r.Elem()
+	}
+	o := &ir.PyObject{Type: structName(r.Type())}
+	fieldsOf(r.Type(), func(i int, name string) {
+		o.Fields = append(o.Fields, name)
+		o.Values = append(o.Values, plainNil(r.Field(i)))
+	})
+	return o
+}
+
+// plainNil returns the value of r, nil where it is a nil pointer or the like.
+func plainNil(r reflect.Value) any {
+	switch r.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:
+		if r.IsNil() {
+			return nil
+		}
+	}
+	return r.Interface()
+}
+
+// structName is the name of a struct's type as a Python class: package and type.
+func structName(t reflect.Type) string {
+	pkg := t.PkgPath()
+	pkg = strings.TrimSuffix(pkg[strings.LastIndexByte(pkg, '/')+1:], "_test")
+	return pkg + "." + t.Name()
+}
+
+// structPattern returns the concrete argument of a parameter that is a struct:
+// each of its fields stays symbolic.
+func structPattern(t reflect.Type) (pattern any, ok bool) {
+	if t == nil || !isStruct(t) {
+		return nil, false
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	o := &ir.PyObject{Type: structName(t)}
+	fieldsOf(t, func(i int, name string) {
+		o.Fields = append(o.Fields, name)
+		below, ok := structPattern(t.Field(i).Type)
+		if !ok {
+			below = PH
+		}
+		o.Values = append(o.Values, below)
+	})
+	return o, true
+}
+
+// fit makes a Go value of type want of a value with containers; name is the
+// parameter's, for errors. It panics with a *torch.Error.
+func fit(v any, want reflect.Type, name string) reflect.Value {
+	if v == nil {
+		return torch.Convert(nil, want)
+	}
+	if r := reflect.ValueOf(v); r.Type().AssignableTo(want) {
+		return r
+	}
+	items, isList := v.([]any)
+	if tuple, ok := v.(ir.PyTuple); ok {
+		items, isList = tuple, true
+	}
+	switch {
+	case want.Kind() == reflect.Pointer && isStruct(want):
+		p := reflect.New(want.Elem())
+		p.Elem().Set(fit(v, want.Elem(), name))
+		return p
+	case want.Kind() == reflect.Struct && isStruct(want):
+		return fitStruct(v, want, name)
+	case isList && want.Kind() == reflect.Slice:
+		out := reflect.MakeSlice(want, len(items), len(items))
+		for i, item := range items {
+			out.Index(i).Set(fit(item, want.Elem(), fmt.Sprintf("%s[%d]", name, i)))
+		}
+		return out
+	case isList && want.Kind() == reflect.Array && want.Len() == len(items):
+		out := reflect.New(want).Elem()
+		for i, item := range items {
+			out.Index(i).Set(fit(item, want.Elem(), fmt.Sprintf("%s[%d]", name, i)))
+		}
+		return out
+	}
+	if d, ok := v.(*ir.PyDict); ok && want.Kind() == reflect.Map && want.Key().Kind() == reflect.String {
+		out := reflect.MakeMap(want)
+		for key, item := range d.All() {
+			k, ok := key.(string)
+			if !ok {
+				fail("parameter %s: expected keys that are strings, got %T", name, key)
+			}
+			out.SetMapIndex(reflect.ValueOf(k).Convert(want.Key()), fit(item, want.Elem(), fmt.Sprintf("%s[%q]", name, k)))
+		}
+		return out
+	}
+	if _, traced := torch.ValueOf(v); traced && !stands(want) {
+		fail("parameter %s: a %s cannot stand for a node; give it by Concrete", name, want)
+	}
+	return torch.Convert(v, want)
+}
+
+// stands reports whether a value of the type can stand for a node.
+func stands(t reflect.Type) bool {
+	switch t {
+	case tensorType, reflect.TypeFor[torch.SymInt](), reflect.TypeFor[torch.SymBool](), reflect.TypeFor[torch.Tensors](),
+		reflect.TypeFor[torch.Seq](), reflect.TypeFor[torch.Value](), reflect.TypeFor[any]():
+		return true
+	}
+	return false
+}
+
+func fitStruct(v any, want reflect.Type, name string) reflect.Value {
+	get := func(string) (any, bool) { return nil, false }
+	switch v := v.(type) {
+	case *ir.PyObject:
+		get = v.Get
+	case *ir.PyDict:
+		get = func(field string) (any, bool) { return v.Get(field) }
+	default:
+		fail("parameter %s: expected an object or a dict for %s, got %T", name, want, v)
+	}
+	out := reflect.New(want).Elem()
+	fieldsOf(want, func(i int, field string) {
+		if item, ok := get(field); ok {
+			out.Field(i).Set(fit(item, want.Field(i).Type, name+"."+field))
+		}
+	})
+	return out
+}
