@@ -266,7 +266,7 @@ func notAZip(s *span, cause error) error {
 // none of them.
 func sniff(head []byte) string {
 	for _, k := range []struct{ magic, name string }{
-		{"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19", "a torch.save file from before torch 1.6; load it with torch.load and save it again"},
+		{"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19", "a torch.save file from before torch 1.6; open it with export.OpenTorchSave"},
 		{"\x80\x02", "a Python pickle"}, {"\x80\x03", "a Python pickle"}, {"\x80\x04", "a Python pickle"}, {"\x80\x05", "a Python pickle"},
 		{"\x7fELF", "a shared library or program"},
 		{"\x1f\x8b", "a gzip file; unpack it first"},

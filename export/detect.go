@@ -47,7 +47,7 @@ func detect(a *archive) (generation, error) {
 			"open it with package script, or export the model with torch.export")
 	case a.has("data.pkl"):
 		return 0, ir.Errorf(ir.ErrFormat, "this is a torch.save file (a state dict or other pickled values), not an exported program: it holds no graph; "+
-			"export the model with torch.export.export and save that with torch.export.save")
+			"its tensors open with export.OpenTorchSave; for a program, export the model with torch.export.export and save that with torch.export.save")
 	case len(a.order) == 0 && len(a.outside) == 0:
 		return 0, ir.Errorf(ir.ErrFormat, "this is an empty zip archive, not an exported program")
 	case slices.ContainsFunc(a.order, func(n string) bool { return strings.HasSuffix(n, ".npy") }):

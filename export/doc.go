@@ -35,7 +35,8 @@
 // TorchScript files and AOTInductor packages are recognised and refused by name.
 //
 // Files of torch.save are read as torch.load(weights_only=True) reads them, those
-// from before torch 1.6 too.
+// from before torch 1.6 too. Whole modules in them are read as data: the graph of a
+// torch.fx.GraphModule from its code, layers of torch.nn from their attributes.
 //
 // # Trust
 //

@@ -28,6 +28,7 @@ type SavedModule struct {
 	Args     []SavedArg     // what the repr tells of the constructor's arguments
 	Names    []string       // of the children, in order
 	Children []*SavedModule // one a name
+	Eval     bool           // a module that was pickled whole said so; folders do not
 	Pickled  bool           // the folder has it as a pickle, so this is what its comment tells
 	params   []namedTensor
 	buffers  []namedTensor

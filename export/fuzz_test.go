@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/torchfx-go/torchfx/ir"
 )
 
 // FuzzArchive reads whatever bytes there are as a program file. What opens must
@@ -108,7 +110,7 @@ func FuzzTorchSave(f *testing.F) {
 // that checksums do not stand in the way.
 func FuzzPickle(f *testing.F) {
 	a := takeApartFile(f, filepath.Join("testdata", "torchsave", "checkpoint.pt"))
-	for _, name := range []string{"checkpoint", "containers", "parameters", "sparse", "quantized", "module"} {
+	for _, name := range []string{"checkpoint", "containers", "parameters", "sparse", "quantized", "module", "graph_module", "graph_module_nested", "layers"} {
 		f.Add(takeApartFile(f, filepath.Join("testdata", "torchsave", name+".pt")).records["data.pkl"])
 	}
 	f.Fuzz(func(t *testing.T, pickle []byte) {
@@ -128,6 +130,12 @@ func FuzzPickle(f *testing.F) {
 
 func savedHoldsTogether(t *testing.T, s *Saved) {
 	t.Helper()
+	if m, err := s.Module(); err == nil {
+		if g, ok := m.(*ir.GraphModule); ok {
+			_, err = g.Code()
+			require.NoError(t, err)
+		}
+	}
 	n := 0
 	for path, x := range s.Tensors() {
 		if n++; n > 1000 || x.Numel() > 1<<20 {

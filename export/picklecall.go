@@ -162,8 +162,8 @@ func (u *unpickler) refuse(first string) error {
 	case slices.ContainsFunc(names, func(n string) bool {
 		return strings.HasPrefix(n, "torch.nn.modules.") || strings.HasPrefix(n, "torch.fx.")
 	}):
-		what = "it holds a whole module: in Python, save module.state_dict() instead, or export the module with torch.export.export " +
-			"(or trace it with torch.fx.symbolic_trace) and save that"
+		what = "it holds a whole module: open it with export.Classes(export.ModuleClasses) for what is not Python code; or in Python, " +
+			"save module.state_dict() instead, or export the module with torch.export.export (or trace it with torch.fx.symbolic_trace) and save that"
 	case slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "numpy") }):
 		what = "in Python, make tensors or numbers of NumPy's values and save again"
 	case strings.HasPrefix(first, "torch._export.serde.serialize."), strings.HasPrefix(first, "torch._subclasses.fake_tensor"):

@@ -21,17 +21,10 @@ import (
 // TestTorchSave reads what torch.save wrote and compares it with what
 // torch.load(weights_only=True) made of it (testdata/make_torchsave.py).
 func TestTorchSave(t *testing.T) {
-	var recorded struct {
-		Torch string
-		Cases []struct {
-			Name, What string
-			Value      any
-			Refused    []string
+	for _, tc := range savedCases(t) {
+		if tc.Module != nil {
+			continue
 		}
-	}
-	readJSON(t, filepath.Join("testdata", "torchsave", "cases.json"), &recorded)
-	require.NotEmpty(t, recorded.Cases)
-	for _, tc := range recorded.Cases {
 		t.Run(tc.Name, func(t *testing.T) {
 			s, err := OpenTorchSave(filepath.Join("testdata", "torchsave", tc.Name+".pt"))
 			if tc.Refused != nil {
@@ -51,6 +44,25 @@ func TestTorchSave(t *testing.T) {
 			assert.JSONEq(t, string(want), string(got))
 		})
 	}
+}
+
+// A savedCase is a file of testdata/torchsave.
+type savedCase struct {
+	Name, What string
+	Value      any
+	Refused    []string
+	Module     *struct {
+		Class, Graph, Code string
+		State              []string
+	}
+}
+
+func savedCases(t *testing.T) []savedCase {
+	t.Helper()
+	var recorded struct{ Cases []savedCase }
+	readJSON(t, filepath.Join("testdata", "torchsave", "cases.json"), &recorded)
+	require.NotEmpty(t, recorded.Cases)
+	return recorded.Cases
 }
 
 // A describer describes values as make_torchsave.py does.

@@ -92,6 +92,54 @@ def refused(name, value, what, *says):
     cases.append({"name": name, "what": what, "refused": list(says)})
 
 
+class Net(torch.nn.Module):
+    """A module of Python code: traced, it is a GraphModule."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.lin = torch.nn.Linear(3, 4, bias=False)
+        self.block = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.BatchNorm1d(4, eps=1e-3))
+        self.w = torch.nn.Parameter(torch.ones(4))
+        self.register_buffer("scale", torch.full((4,), 2.0))
+
+    def forward(self, x, k=1, *, up=False):
+        y = self.block(self.lin(x)) * self.scale + self.w * k
+        y = torch.nn.functional.gelu(y, approximate="tanh").to(torch.float64)
+        return {"y": y[:, None, ..., :2], "shape": (y.shape[0], float("inf"), torch.float16)}
+
+
+def whole(name, module, what):
+    """A module that was saved whole: what it loads to, where that is a graph."""
+    path = os.path.join(OUT, name + ".pt")
+    torch.save(module, path)
+    loaded = torch.load(path, weights_only=False)
+    d = {"class": type(loaded).__name__, "state": sorted(loaded.state_dict())}
+    if isinstance(loaded, torch.fx.GraphModule):
+        d["graph"], d["code"] = str(loaded.graph), loaded.code
+    cases.append({"name": name, "what": what, "module": d})
+
+
+def nested():
+    inner = torch.fx.symbolic_trace(Net())
+    inner.eval()
+
+    class Outer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x):
+            return self.inner(x)["y"].relu()
+
+    class Keep(torch.fx.Tracer):
+        def is_leaf_module(self, m, path):
+            return isinstance(m, torch.fx.GraphModule)
+
+    outer = Outer()
+    return torch.fx.GraphModule(outer, Keep().trace(outer), "Outer")
+
+
 def model():
     torch.manual_seed(0)
     return torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
@@ -159,6 +207,12 @@ torch.serialization.set_crc32_options(True)
 refused("module", model(), "a whole module", "torch.nn.modules.container.Sequential", "torch.nn.modules.linear.Linear", "state_dict")
 refused("numpy", {"loss": np.float64(0.5)}, "a number of NumPy", "numpy", "NumPy's values")
 refused("function", {"f": os.path.join}, "a function of Python", "posixpath.join", "tensors in dicts, lists and tuples")
+
+whole("graph_module", torch.fx.symbolic_trace(Net()), "a GraphModule of torch.fx")
+whole("graph_module_nested", nested(), "a GraphModule that holds another")
+whole("layers", torch.nn.Sequential(torch.nn.Conv2d(3, 4, (3, 1), padding="same", bias=False), torch.nn.Dropout(0.25).eval(), torch.nn.LSTM(4, 5, 2)),
+      "modules of torch.nn")
+whole("python_class", Net(), "a module of Python code, which only Python has")
 
 with open(os.path.join(OUT, "cases.json"), "w") as f:
     json.dump({"torch": torch.__version__, "cases": cases}, f, indent=1)
