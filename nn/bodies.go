@@ -31,6 +31,8 @@ func init() {
 		bodies[fmt.Sprintf("InstanceNorm%dd", n)] = func(f *frame) any { return instanceNorm(f, n) }
 	}
 	bodies["TripletMarginWithDistanceLoss"] = tripletWithDistance
+	bodies["AdaptiveLogSoftmaxWithLoss"] = adaptiveLoss
+	bodies["LinearCrossEntropyLoss"] = linearLoss
 	recurrent(bodies)
 	attentions(bodies)
 	torch.DefineBuiltin("torch.Tensor.unflatten", "aten::unflatten.int")

@@ -41,6 +41,8 @@ func init() {
 		"decoder":      initStack("decoder_layer"),
 		"transformer":  initTransformer,
 		"distance":     initDistance,
+		"adaptive":     initAdaptive,
+		"linearloss":   initLinearLoss,
 	}
 }
 

@@ -1871,4 +1871,6 @@ var types = map[string]func() Module{
 	"ZeroPad1d":                       func() Module { return new(ZeroPad1d) },
 	"ZeroPad2d":                       func() Module { return new(ZeroPad2d) },
 	"ZeroPad3d":                       func() Module { return new(ZeroPad3d) },
+	"AdaptiveLogSoftmaxWithLoss":      func() Module { return new(AdaptiveLogSoftmaxWithLoss) },
+	"LinearCrossEntropyLoss":          func() Module { return new(LinearCrossEntropyLoss) },
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/nn"
 )
 
@@ -28,8 +29,8 @@ var notMadeFromRepr = []string{"MultiheadAttention", "TransformerEncoderLayer", 
 // Every layer of torch.nn that stands in a recorded case can be made from its
 // class and repr, and has the same repr and the same tensors.
 func TestLayersOfTheRecordedCasesCanBeMade(t *testing.T) {
-	requireLibtorch(t)
-	files, err := filepath.Glob(filepath.Join(fixtures(t), "*", "modules.json"))
+	testenv.Libtorch(t)
+	files, err := filepath.Glob(filepath.Join(testenv.Fixtures(t, "fx"), "*", "modules.json"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	made, seen := 0, map[string]bool{}

@@ -35,7 +35,7 @@ func WithBatchFirst(v any) Option { return Option{Name: "batch_first", Value: v}
 // WithBeta is the argument beta of LocalResponseNorm, SmoothL1Loss, Softplus.
 func WithBeta(v any) Option { return Option{Name: "beta", Value: v} }
 
-// WithBias is the argument bias of BatchNorm1d, BatchNorm2d, BatchNorm3d and 24 others.
+// WithBias is the argument bias of BatchNorm1d, BatchNorm2d, BatchNorm3d and 25 others.
 func WithBias(v any) Option { return Option{Name: "bias", Value: v} }
 
 // WithBidirectional is the argument bidirectional of GRU, LSTM, RNN.
@@ -74,6 +74,9 @@ func WithDimFeedforward(v any) Option { return Option{Name: "dim_feedforward", V
 // WithDistanceFunction is the argument distance_function of TripletMarginWithDistanceLoss.
 func WithDistanceFunction(v any) Option { return Option{Name: "distance_function", Value: v} }
 
+// WithDivValue is the argument div_value of AdaptiveLogSoftmaxWithLoss.
+func WithDivValue(v any) Option { return Option{Name: "div_value", Value: v} }
+
 // WithDivisorOverride is the argument divisor_override of AvgPool2d, AvgPool3d.
 func WithDivisorOverride(v any) Option { return Option{Name: "divisor_override", Value: v} }
 
@@ -98,10 +101,13 @@ func WithFull(v any) Option { return Option{Name: "full", Value: v} }
 // WithGroups is the argument groups of Conv1d, Conv2d, Conv3d and 3 others.
 func WithGroups(v any) Option { return Option{Name: "groups", Value: v} }
 
+// WithHeadBias is the argument head_bias of AdaptiveLogSoftmaxWithLoss.
+func WithHeadBias(v any) Option { return Option{Name: "head_bias", Value: v} }
+
 // WithHx is the argument hx of GRU, GRUCell, LSTM and 3 others.
 func WithHx(v any) Option { return Option{Name: "hx", Value: v} }
 
-// WithIgnoreIndex is the argument ignore_index of CrossEntropyLoss, NLLLoss.
+// WithIgnoreIndex is the argument ignore_index of CrossEntropyLoss, NLLLoss, LinearCrossEntropyLoss.
 func WithIgnoreIndex(v any) Option { return Option{Name: "ignore_index", Value: v} }
 
 // WithIncludeLastOffset is the argument include_last_offset of EmbeddingBag.
@@ -128,7 +134,7 @@ func WithKeepdim(v any) Option { return Option{Name: "keepdim", Value: v} }
 // WithKeyPaddingMask is the argument key_padding_mask of MultiheadAttention.
 func WithKeyPaddingMask(v any) Option { return Option{Name: "key_padding_mask", Value: v} }
 
-// WithLabelSmoothing is the argument label_smoothing of CrossEntropyLoss.
+// WithLabelSmoothing is the argument label_smoothing of CrossEntropyLoss, LinearCrossEntropyLoss.
 func WithLabelSmoothing(v any) Option { return Option{Name: "label_smoothing", Value: v} }
 
 // WithLambd is the argument lambd of Hardshrink, Softshrink.
@@ -215,6 +221,12 @@ func WithNumParameters(v any) Option { return Option{Name: "num_parameters", Val
 // WithOffsets is the argument offsets of EmbeddingBag.
 func WithOffsets(v any) Option { return Option{Name: "offsets", Value: v} }
 
+// WithOptions is the argument options of LinearCrossEntropyLoss.
+func WithOptions(v any) Option { return Option{Name: "options", Value: v} }
+
+// WithOutFeatures is the argument out_features of LinearCrossEntropyLoss.
+func WithOutFeatures(v any) Option { return Option{Name: "out_features", Value: v} }
+
 // WithOutputPadding is the argument output_padding of ConvTranspose1d, ConvTranspose2d, ConvTranspose3d.
 func WithOutputPadding(v any) Option { return Option{Name: "output_padding", Value: v} }
 
@@ -248,7 +260,7 @@ func WithProjSize(v any) Option { return Option{Name: "proj_size", Value: v} }
 // WithRecomputeScaleFactor is the argument recompute_scale_factor of Upsample.
 func WithRecomputeScaleFactor(v any) Option { return Option{Name: "recompute_scale_factor", Value: v} }
 
-// WithReduction is the argument reduction of BCELoss, BCEWithLogitsLoss, CTCLoss and 18 others.
+// WithReduction is the argument reduction of BCELoss, BCEWithLogitsLoss, CTCLoss and 19 others.
 func WithReduction(v any) Option { return Option{Name: "reduction", Value: v} }
 
 // WithReturnIndices is the argument return_indices of AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d and 5 others.
@@ -305,7 +317,7 @@ func WithUpper(v any) Option { return Option{Name: "upper", Value: v} }
 // WithVdim is the argument vdim of MultiheadAttention.
 func WithVdim(v any) Option { return Option{Name: "vdim", Value: v} }
 
-// WithWeight is the argument weight of BCELoss, BCEWithLogitsLoss, CrossEntropyLoss and 3 others.
+// WithWeight is the argument weight of BCELoss, BCEWithLogitsLoss, CrossEntropyLoss and 4 others.
 func WithWeight(v any) Option { return Option{Name: "weight", Value: v} }
 
 // WithZeroInfinity is the argument zero_infinity of CTCLoss.

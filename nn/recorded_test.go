@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
@@ -98,7 +99,7 @@ func readRecorded(t *testing.T) (all recorded) {
 
 // Functions that no layer calls, or not so, give the recorded bits.
 func TestRecordedFunctions(t *testing.T) {
-	requireLibtorch(t)
+	testenv.Libtorch(t)
 	for i, c := range readRecorded(t).Functions {
 		t.Run(fmt.Sprintf("%02d_%s", i, c.Function), func(t *testing.T) {
 			require.NoError(t, torch.ManualSeed(c.Seed))
@@ -119,7 +120,7 @@ type Net struct {
 
 // A state dict that does not fit is refused with Python's words.
 func TestStateDictMessages(t *testing.T) {
-	requireLibtorch(t)
+	testenv.Libtorch(t)
 	for _, c := range readRecorded(t).Messages {
 		t.Run(c[0].(string), func(t *testing.T) {
 			m := &Net{Fc: nn.NewLinear(2, 3), Norm: nn.NewBatchNorm1d(3)}
@@ -240,7 +241,7 @@ func requireSame(t *testing.T, want, have any, where string) {
 // what is made from the repr, its output with the recorded state, what a trace
 // through it records, and the output of that graph, all equal to the bit.
 func TestRecordedLayers(t *testing.T) {
-	requireLibtorch(t)
+	testenv.Libtorch(t)
 	for i, c := range readRecorded(t).Cases {
 		name := c.Class[strings.LastIndexByte(c.Class, '.')+1:]
 		t.Run(fmt.Sprintf("%03d_%s", i, name), func(t *testing.T) {
@@ -336,7 +337,7 @@ func checkState(t *testing.T, want ordered, m nn.Module) {
 // constructor asks for.
 var notInRepr = map[string]bool{
 	"MultiheadAttention": true, "TransformerEncoderLayer": true, "TransformerDecoderLayer": true,
-	"FractionalMaxPool2d": true, "FractionalMaxPool3d": true,
+	"FractionalMaxPool2d": true, "FractionalMaxPool3d": true, "AdaptiveLogSoftmaxWithLoss": true,
 }
 
 func checkFromRepr(t *testing.T, c recordedLayer) {
@@ -426,10 +427,3 @@ func (r *throughOne) Forward(a *torch.Tensor) any           { return invoke(r.M,
 func (r *throughTwo) Forward(a, b *torch.Tensor) any        { return invoke(r.M, a, b) }
 func (r *throughThree) Forward(a, b, c *torch.Tensor) any   { return invoke(r.M, a, b, c) }
 func (r *throughFour) Forward(a, b, c, d *torch.Tensor) any { return invoke(r.M, a, b, c, d) }
-
-func requireLibtorch(t testing.TB) {
-	t.Helper()
-	if _, err := torch.From([]float32{1}); err != nil {
-		t.Skip("libtorch is not set up; see `torchfx setup`: ", err)
-	}
-}

@@ -9,26 +9,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
 	"github.com/torchfx-go/torchfx/operator"
 	torch "github.com/torchfx-go/torchfx/torchops"
 	"github.com/torchfx-go/torchfx/tracer"
 )
-
-// fixtures returns the folder of the recorded cases of torch.fx.
-func fixtures(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("TORCHFX_FIXTURES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "fixtures")
-	}
-	dir = filepath.Join(dir, "fx")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("the recorded cases of torch.fx are not there: ", err)
-	}
-	return dir
-}
 
 type basicBlock struct {
 	nn.Base    `forward:"x"`
@@ -99,8 +86,8 @@ func (r *resnet) Forward(x *torch.Tensor) *torch.Tensor {
 // torchvision's resnet18, written in Go, is traced to the code that Python gives
 // it, but for the annotations of the Python signature.
 func TestResnet18IsTracedToPythonsCode(t *testing.T) {
-	requireLibtorch(t)
-	want, err := os.ReadFile(filepath.Join(fixtures(t), "vision_resnet18", "code.py"))
+	testenv.Libtorch(t)
+	want, err := os.ReadFile(filepath.Join(testenv.Fixtures(t, "fx"), "vision_resnet18", "code.py"))
 	require.NoError(t, err)
 	gm, err := tracer.SymbolicTrace(newResnet(2))
 	require.NoError(t, err)

@@ -31,6 +31,7 @@ def encode(v):
         data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
         return {"tensor": [str(v.dtype), list(v.shape), base64.b64encode(data).decode()]}
     if isinstance(v, tuple):
+        v = tuple(v)
         return {"tuple": [encode(x) for x in v]}
     if isinstance(v, list):
         return {"list": [encode(x) for x in v]}
@@ -330,6 +331,10 @@ class Through(torch.fx.Tracer):
         return name != "m" and super().is_leaf_module(m, name)
 
 
+case("AdaptiveLogSoftmaxWithLoss", 8, 12, [3, 6, 9], x=lambda: (r(6, 8), torch.tensor([0, 11, 4, 2, 5, 10])))
+case("AdaptiveLogSoftmaxWithLoss", 8, 12, [3, 6], div_value=2.0, head_bias=True, x=lambda: (r(8), torch.tensor(7)))
+case("LinearCrossEntropyLoss", 4, 3, x=lambda: (r(5, 4), ints(3, 5)))
+case("LinearCrossEntropyLoss", 4, 3, out_features=(2,), bias=True, reduction="sum", ignore_index=1, label_smoothing=0.1, x=lambda: (r(5, 4), ints(3, 5, 2)))
 cases = []
 for seed, (cls, args, kwargs, make, train, call) in enumerate(C):
     kwargs = {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()}

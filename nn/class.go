@@ -1,0 +1,18 @@
+package nn
+
+import "reflect"
+
+// ClassName returns the class of a module as Python would name it:
+// "torch.nn.modules.conv.Conv2d" for a layer or container of this package, the
+// Go type, "example.com/models.Block", for any other.
+func ClassName(m Module) string {
+	if c := classOf(m); c != nil {
+		return c.Module + "." + c.Name
+	}
+	switch m.(type) {
+	case *Sequential, *ModuleList, *ModuleDict, *ParameterList, *ParameterDict:
+		return "torch.nn.modules.container." + typeName(m)
+	}
+	t := reflect.TypeOf(m).Elem()
+	return t.PkgPath() + "." + t.Name()
+}
