@@ -35,9 +35,7 @@ func TestRecordedCSEBasic(t *testing.T) {
 	merges, err := passes.CSE(m, append(upstream, passes.KeepFunctions(bannedOperators()...))...)
 	require.NoError(t, err)
 	require.Equal(t, want.Modified[0], len(merges) > 0)
-	made, err := ir.NewGraphModule(nil, m.Graph()) // torch.fx makes a new module
-	require.NoError(t, err)
-	r.requireTexts(t, made)
+	r.requireTexts(t, asNew(t, m))
 	again, err := passes.CSE(m, append(upstream, passes.KeepFunctions(bannedOperators()...))...)
 	require.NoError(t, err)
 	require.Equal(t, want.Modified[1], len(again) > 0)

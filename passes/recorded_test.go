@@ -162,3 +162,20 @@ func requireCode(t testing.TB, want string, m *ir.GraphModule) {
 	}
 	assert.Equal(t, strip(want), strip(codeOf(t, m)))
 }
+
+// bodyModule reads a function of x and y from its lines.
+func bodyModule(t testing.TB, body, result string) *ir.GraphModule {
+	return module(t, "def forward(self, x, y):\n    "+strings.ReplaceAll(body, "\n", "\n    ")+"\n    return "+result)
+}
+
+// asNew returns a module of the same attributes and graph under the class that a
+// new one has; torch.fx makes one where a pass here changes the one given.
+func asNew(t testing.TB, m *ir.GraphModule) *ir.GraphModule {
+	attrs := map[string]any{}
+	for path, v := range m.Attrs() {
+		attrs[path] = v
+	}
+	made, err := ir.NewGraphModule(attrs, m.Graph())
+	require.NoError(t, err)
+	return made
+}
