@@ -3,6 +3,7 @@ package passes
 import (
 	"cmp"
 	"container/heap"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,21 +11,23 @@ import (
 )
 
 // A NodeKey decides which of the nodes that can be computed comes first in a
-// canonical order: Rank counts before Text, Text before At.
+// canonical order: Rank counts before Text, Text before At, At before Tie.
 type NodeKey struct {
 	Rank int
 	Text string
 	At   []int
+	Tie  string
 }
 
 // Compare returns -1, 0 or 1.
 func (k NodeKey) Compare(l NodeKey) int {
-	return cmp.Or(cmp.Compare(k.Rank, l.Rank), cmp.Compare(k.Text, l.Text), slices.Compare(k.At, l.At))
+	return cmp.Or(cmp.Compare(k.Rank, l.Rank), cmp.Compare(k.Text, l.Text), slices.Compare(k.At, l.At), cmp.Compare(k.Tie, l.Tie))
 }
 
 // CanonicalKey is the default key: arguments in their order, then reads of
-// attributes by path, then calls by name and by the places of what they read, the
-// output last. placed has the places of the nodes that are in order already.
+// attributes by path, then calls by name, by the places of what they read and, as
+// torch.fx does not, by target and literals, the output last. placed has the places
+// of the nodes that are in order already.
 func CanonicalKey(n *ir.Node, placed map[*ir.Node]int) NodeKey {
 	switch n.Op() {
 	case ir.Placeholder:
@@ -38,6 +41,16 @@ func CanonicalKey(n *ir.Node, placed map[*ir.Node]int) NodeKey {
 	for _, in := range n.Inputs() {
 		key.At = append(key.At, placed[in])
 	}
+	var tie strings.Builder
+	place := func(in *ir.Node) ir.Arg { return ir.Int(placed[in]) }
+	fmt.Fprintf(&tie, "%s %s", n.Op(), n.Target())
+	for _, a := range n.Args() {
+		fmt.Fprintf(&tie, " %s", ir.Repr(ir.MapNodes(a, place)))
+	}
+	for _, k := range n.Kwargs() {
+		fmt.Fprintf(&tie, " %s=%s", k.Name, ir.Repr(ir.MapNodes(k.Value, place)))
+	}
+	key.Tie = tie.String()
 	return key
 }
 
@@ -117,8 +130,9 @@ type canonicalizer struct {
 // fails with class ir.ErrRuntime, having changed nothing, when nodes read each
 // other in a circle. Follows torch.fx.passes.canonicalize.
 //
-// Calls of the same function with the same operands keep their order, so graphs
-// that differ by such only can get different texts; [CSE] merges them.
+// Calls of the same function with the same operands keep their order, as do reads
+// of the same attribute, so graphs that differ by such only can get different
+// texts; [CSE] merges the calls.
 func Canonicalize(m *ir.GraphModule, opts ...CanonicalOption) (renamed map[string]string, err error) {
 	c := &canonicalizer{key: CanonicalKey, safe: MayReorder}
 	for _, o := range opts {
