@@ -28,7 +28,30 @@ func FromRepr(class, repr string, options ...Option) (Module, error) {
 	if r.class != name {
 		return nil, ir.Errorf(ir.ErrValue, "repr of %s: expected %s(…), got %s(…)", class, name, r.class)
 	}
-	return r.module(class, options)
+	return r.module(class, options, &allowance{modules: 100_000, elements: 1 << 32})
+}
+
+// An allowance bounds what a repr may ask for, as a short one may ask for much.
+type allowance struct{ modules, elements int }
+
+// take counts a module of a class, which is made without memory first.
+func (a *allowance) take(class string, args []any, kw []Option) error {
+	if a.modules--; a.modules < 0 {
+		return ir.Errorf(ir.ErrValue, "repr: expected at most 100000 modules")
+	}
+	empty, err := New(class, args, append(without(append([]Option(nil), kw...), "device"), WithDevice(ir.NewDevice(ir.DeviceMeta, -1)))...)
+	if err != nil {
+		return err
+	}
+	for _, t := range StateDict(empty) {
+		if n := t.Numel(); n > a.elements {
+			return ir.Errorf(ir.ErrValue, "repr of %s: expected at most 2^32 parameters in all", class)
+		} else {
+			a.elements -= n
+		}
+		_ = t.Close()
+	}
+	return nil
 }
 
 // reprTensor is a line of the repr of a ParameterList or ParameterDict.
@@ -92,12 +115,15 @@ type reprChild struct {
 	node *reprNode
 }
 
-func (r *reprNode) module(class string, options []Option) (Module, error) {
+func (r *reprNode) module(class string, options []Option, left *allowance) (Module, error) {
 	switch r.class {
 	case "Sequential", "ModuleList", "ModuleDict":
+		if left.modules--; left.modules < 0 {
+			return nil, ir.Errorf(ir.ErrValue, "repr: expected at most 100000 modules")
+		}
 		list := make([]Child, len(r.children))
 		for i, c := range r.children {
-			m, err := c.node.module(c.node.class, nil)
+			m, err := c.node.module(c.node.class, nil, left)
 			if err != nil {
 				return nil, ir.Errorf(ir.ErrUnsupported, "%s: %w", c.name, err)
 			}
@@ -136,6 +162,9 @@ func (r *reprNode) module(class string, options []Option) (Module, error) {
 	for _, o := range options {
 		kw = without(kw, o.Name)
 		kw = append(kw, o)
+	}
+	if err := left.take(class, r.args, kw); err != nil {
+		return nil, err
 	}
 	return New(class, r.args, kw...)
 }
