@@ -40,6 +40,15 @@ func FuzzParseCode(f *testing.F) {
 		require.NoError(t, err, code.Source)
 		text, err := again.PythonCode("self")
 		require.NoError(t, err)
-		require.Equal(t, code.Source, text.Source)
+		if text.Source == code.Source {
+			return
+		}
+		// a node that gave way to a global has its local's name now, from which
+		// boxed arguments take theirs; that name stays
+		third, err := ParseCode(text.Source, WithGlobals(text.Globals...))
+		require.NoError(t, err, text.Source)
+		last, err := third.PythonCode("self")
+		require.NoError(t, err)
+		require.Equal(t, text.Source, last.Source)
 	})
 }

@@ -179,29 +179,30 @@ func (p *parser) path(whole bool) (q path, call *expression, err error) {
 		}
 		return q, nil, p.pieces(&q)
 	}
-	start := p.lexer
+	start, depth := p.lexer, p.depth
 	p.next()
 	p.next()
-	if q, _, err = p.path(false); err != nil {
-		return q, nil, err
-	}
-	if err := p.expect(","); err != nil {
-		return q, nil, err
-	}
-	name := p.tok
-	if name.kind == tokenString && p.peek().text == ")" {
+	q, _, err = p.path(false)
+	if err == nil && p.isSymbol(",") {
 		p.next()
-		p.next()
-		double := name.text[0] == '"'
-		if q.base == nil || len(q.pieces) > 0 || !whole || double && (p.isSymbol("(") || p.isSymbol(".")) {
-			q.pieces = append(q.pieces, name.value)
-			return q, nil, p.pieces(&q)
+		name := p.tok
+		if name.kind == tokenString && p.peek().text == ")" {
+			p.next()
+			p.next()
+			double := name.text[0] == '"'
+			if q.base == nil || len(q.pieces) > 0 || !whole || double && (p.isSymbol("(") || p.isSymbol(".")) {
+				q.pieces = append(q.pieces, name.value)
+				return q, nil, p.pieces(&q)
+			}
 		}
 	}
 	if !whole {
-		return q, nil, p.fail("the name of an attribute in quotes")
+		if err == nil {
+			err = p.fail("the name of an attribute in quotes")
+		}
+		return q, nil, err
 	}
-	p.lexer = start
+	p.lexer, p.depth = start, depth
 	p.next()
 	args, kwargs, err := p.arguments()
 	return q, &expression{op: CallFunction, target: getattrFunc, args: args, kwargs: kwargs, wrapped: p.wrapped["getattr"]}, err

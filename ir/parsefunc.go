@@ -46,6 +46,7 @@ type param struct {
 	desc  string // comment of expanded code
 	def   Arg    // the default, nil for none
 	local string // what the body renames it to, else its own name
+	done  bool   // it is a node
 	late  bool   // the renaming stands after other lines, so the node does too
 }
 
@@ -225,7 +226,7 @@ func (p *parser) findRenames(indent int) {
 		line := rest[:n]
 		rest = rest[min(n+1, len(rest)):]
 		text := strings.TrimSpace(line)
-		if text == "" || text[0] == '#' || text[0] == '\033' {
+		if text == "" || text[0] == '#' || text[0] == '\033' || isRecord(text) {
 			continue
 		}
 		if len(line)-len(strings.TrimLeft(line, " \t")) < indent || strings.HasPrefix(text, "class ") {
@@ -233,7 +234,7 @@ func (p *parser) findRenames(indent int) {
 		}
 		local, bare, _ := strings.Cut(text, " = ")
 		a := p.fn.byName[bare]
-		if a == nil || a.local != bare || local == bare || !isIdentifier(local) || pythonKeywords[local] || boxedName.MatchString(local) {
+		if a == nil || a.local != bare || local == bare || !isIdentifier(local) || pythonKeywords[local] || isBoxedName(local) {
 			top = false
 			continue
 		}
@@ -245,6 +246,7 @@ func (p *parser) findRenames(indent int) {
 func (p *parser) place() error {
 	a := p.fn.params[p.fn.placed]
 	p.fn.placed++
+	a.done = true
 	var args []Arg
 	if a.def != nil {
 		args = []Arg{a.def}
@@ -261,11 +263,11 @@ func (p *parser) place() error {
 	return nil
 }
 
-// placeThrough makes nodes of the parameters up to a.
+// placeThrough makes nodes of the parameters up to a, and of those that follow
+// it, up to the next one that is renamed later.
 func (p *parser) placeThrough(a *param) error {
-	for p.fn.placed < len(p.fn.params) {
-		done := p.fn.params[p.fn.placed] == a
-		if err := p.place(); err != nil || done {
+	for p.fn.placed < len(p.fn.params) && !(a.done && p.fn.params[p.fn.placed].late) {
+		if err := p.place(); err != nil {
 			return err
 		}
 	}

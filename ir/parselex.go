@@ -329,10 +329,12 @@ var symbols = []string{
 func (l *lexer) symbol() {
 	rest := l.src[l.pos:]
 	n := 0
-	for _, s := range symbols {
-		if strings.HasPrefix(rest, s) {
-			n = len(s)
-			break
+	if len(rest) > 1 && strings.IndexByte("=*/<>", rest[1]) >= 0 {
+		for _, s := range symbols {
+			if strings.HasPrefix(rest, s) {
+				n = len(s)
+				break
+			}
 		}
 	}
 	if n == 0 && strings.IndexByte("()[]{},:;.=+-*/%@&|^~<>", rest[0]) >= 0 {

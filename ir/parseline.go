@@ -38,6 +38,12 @@ func (p *parser) line() error {
 	return p.augmented()
 }
 
+// isRecord reports whether a line calls the profiler.
+func isRecord(line string) bool {
+	end := strings.IndexAny(line, " .")
+	return strings.HasPrefix(line, "_rf") && end > 0 && recordLength(line, line[:end]) == len(line)
+}
+
 // recordLength is the length of a line that calls the profiler, 0 for other
 // lines.
 func recordLength(s, local string) int {
@@ -140,7 +146,7 @@ func (p *parser) assignment() error {
 		p.next()
 		return nil
 	}
-	if boxedName.MatchString(local) {
+	if isBoxedName(local) {
 		if done, err := p.box(pos, local); done || err != nil {
 			return err
 		}

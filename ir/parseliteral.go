@@ -230,6 +230,13 @@ func (p *parser) local(name string) (Arg, error) {
 		return n, nil
 	}
 	if a := p.fn.byName[name]; a != nil {
+		if a.local != name {
+			// emitted code reads the local alone, so this is the global that
+			// made the renaming necessary
+			if _, global := p.object(name); global {
+				return nil, nil
+			}
+		}
 		if err := p.placeThrough(a); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,10 @@ import (
 // boxedName is how generated code calls the local of a boxed argument.
 var boxedName = regexp.MustCompile(`_boxed_arg_\d+(_\d+)?$`)
 
+func isBoxedName(local string) bool {
+	return strings.Contains(local, "_boxed_arg_") && boxedName.MatchString(local)
+}
+
 // prologue reads the lines that bind the parameters in the boxed and in the
 // pytree form.
 func (p *parser) prologue() error {
