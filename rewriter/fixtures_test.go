@@ -107,13 +107,21 @@ func plain(t require.TestingT, facts any) (out any) {
 	return out
 }
 
+type recordedError struct{ Type, Message string }
+
+// errorOf returns what torch.fx raised in a case that must fail.
+func errorOf(t *testing.T, name string) (e recordedError) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(fixtures(t), name, "error.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &e))
+	return e
+}
+
 // raised compares an error with the recorded one of a case that must fail.
 func raised(t *testing.T, name string, err error) {
 	t.Helper()
-	text, readErr := os.ReadFile(filepath.Join(fixtures(t), name, "error.json"))
-	require.NoError(t, readErr)
-	var want struct{ Type, Message string }
-	require.NoError(t, json.Unmarshal(text, &want))
+	want := errorOf(t, name)
 	classes := map[string]*ir.Class{"AssertionError": ir.ErrAssertion, "RuntimeError": ir.ErrRuntime}
 	require.Contains(t, classes, want.Type)
 	require.ErrorIs(t, err, classes[want.Type])
@@ -133,7 +141,7 @@ func names(nodes []*ir.Node) []string {
 	return out
 }
 
-// nodesMap lists the pairs of matches by name, literals as Python writes them.
+// pairsOf lists the pairs of a match by name, literals as Python writes them.
 func pairsOf(m *Match) [][2]string {
 	out := [][2]string{}
 	for p, a := range m.Pairs() {
