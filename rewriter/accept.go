@@ -101,6 +101,7 @@ func (s *search) convex() bool {
 			continue
 		}
 		for u := range start.Users() {
+			s.step()
 			if !within(u) && u.Before(last) && !seen[u] {
 				if seen == nil {
 					seen = map[*ir.Node]bool{}

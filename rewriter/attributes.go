@@ -2,13 +2,15 @@ package rewriter
 
 import "github.com/torchfx-go/torchfx/ir"
 
-// takeAttributes gives m what the new nodes name and m lacks, from the module
-// that they were copied from.
-func takeAttributes(m *ir.GraphModule, made []*ir.Node, source *ir.GraphModule) error {
-	if source == nil || source == m {
+// takeAttributes gives m what the nodes of a replacement name and m lacks, from
+// the module that the replacement belongs to. The targets of a graph by itself are
+// not looked at: who made it may still set them.
+func takeAttributes(m *ir.GraphModule, with *ir.Graph) error {
+	source := with.Owner()
+	if source == nil {
 		return nil
 	}
-	for _, n := range made {
+	for n := range with.Nodes() {
 		if n.Op() != ir.GetAttr && n.Op() != ir.CallModule {
 			continue
 		}

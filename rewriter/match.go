@@ -8,8 +8,8 @@ type Matcher struct {
 	config  *config
 }
 
-// NewMatcher prepares a pattern: a graph whose placeholders match anything. It
-// fails for an empty pattern ([ir.ErrValue]), and for one with dead code or an
+// NewMatcher prepares a pattern: a graph whose placeholders match anything, not to
+// be changed while the matcher is in use. It fails for an empty pattern ([ir.ErrValue]), and for one with dead code or an
 // unused placeholder ([ir.ErrAssertion]). The rules are those of
 // torch.fx.passes.utils.matcher_utils.SubgraphMatcher:
 //

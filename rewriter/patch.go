@@ -10,6 +10,7 @@ import (
 // the graph has changed yet.
 type patch struct {
 	graph    *ir.Graph
+	pattern  *ir.Graph
 	match    *Match
 	with     *ir.Graph
 	copied   map[*ir.Node]ir.Arg // node of with -> what stands for it in graph
@@ -22,27 +23,18 @@ type patch struct {
 }
 
 // newPatch finds the place for a replacement.
-func newPatch(g *ir.Graph, m *Match, with *ir.Graph, loose bool) (*patch, error) {
+func newPatch(e *edit, m *Match, with *ir.Graph) (*patch, error) {
 	p := &patch{
-		graph: g, match: m, with: with,
+		graph: e.module.Graph(), pattern: e.pattern, match: m, with: with,
 		copied: map[*ir.Node]ir.Arg{}, spliced: map[*ir.Node]bool{}, computed: map[*ir.Node]bool{},
 	}
 	for n := range m.computed() {
 		p.computed[n] = true
 	}
-	pattern := make([]*ir.Node, 0, len(m.Inputs))
-	for q := range m.Anchor.Graph().Nodes() {
-		if q.Op() == ir.Placeholder {
-			pattern = append(pattern, q)
-		}
-	}
-	i := 0
-	for n := range with.Nodes() {
-		if n.Op() == ir.Placeholder {
-			p.copied[n] = m.Inputs[i]
-			p.spliced[n] = loose && isRest(pattern[i])
-			i++
-		}
+	pattern := placeholders(e.pattern)
+	for i, n := range placeholders(with) {
+		p.copied[n] = m.Inputs[i]
+		p.spliced[n] = e.config.loose && isRest(pattern[i])
 	}
 	return p, p.place()
 }
@@ -193,7 +185,7 @@ func (p *patch) result(i int) ir.Arg {
 
 // apply makes the copy, has the users of the results read it, and takes the
 // match out.
-func (p *patch) apply(pattern *ir.Graph) (Replaced, error) {
+func (p *patch) apply() (Replaced, error) {
 	r := Replaced{Match: *p.match}
 	if err := p.copy(&r); err != nil {
 		return r, err
@@ -207,7 +199,7 @@ func (p *patch) apply(pattern *ir.Graph) (Replaced, error) {
 		p.results = append(p.results, p.result(i))
 	}
 	p.redirect(r.Made)
-	for q := range pattern.Backward() {
+	for q := range p.pattern.Backward() {
 		n, ok := p.match.Nodes[q].(*ir.Node)
 		if !ok || !computes(q) {
 			continue

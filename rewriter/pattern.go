@@ -50,11 +50,7 @@ func newPattern(g *ir.Graph, c *config) (*pattern, error) {
 			p.results, p.returned[n] = append(p.results, n), true
 		}
 	})
-	for n := range g.Nodes() {
-		if n.Op() == ir.Placeholder {
-			p.placeholders = append(p.placeholders, n)
-		}
-	}
+	p.placeholders = placeholders(g)
 	if c.matchOutput {
 		p.anchors = []anchor{{node: out}}
 	} else {
@@ -179,6 +175,15 @@ func treeArg(v any) ir.Arg {
 		return ir.None{}
 	}
 	return ir.Opaque{Value: v}
+}
+
+func placeholders(g *ir.Graph) (all []*ir.Node) {
+	for n := range g.Nodes() {
+		if n.Op() == ir.Placeholder {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // graphOf reads one of the forms that a pattern may have.

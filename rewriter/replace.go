@@ -53,6 +53,9 @@ func Replace(m *ir.GraphModule, pattern any, opts ...Option) ([]Replaced, error)
 	if e.pattern, err = graphOf("pattern", pattern); err != nil {
 		return nil, err
 	}
+	if e.pattern == m.Graph() {
+		return nil, ir.Errorf(ir.ErrValue, "replace: expected a pattern of its own, got the module's graph")
+	}
 	if e.common, err = e.replacement(); err != nil {
 		return nil, err
 	}
@@ -102,11 +105,14 @@ func (e *edit) replacement() (*ir.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g, checkReplacement(g)
+	return g, e.check(g)
 }
 
-// checkReplacement finds what would go wrong halfway.
-func checkReplacement(g *ir.Graph) error {
+// check finds what would go wrong halfway through a replacement by g.
+func (e *edit) check(g *ir.Graph) error {
+	if g == e.module.Graph() {
+		return ir.Errorf(ir.ErrValue, "replacement: expected a graph of its own, got the module's")
+	}
 	if _, err := g.OutputNode(); err != nil {
 		return ir.Errorf(ir.ErrAssertion, "replacement: %w", err)
 	}
@@ -151,13 +157,7 @@ func (e *edit) find() ([]Match, error) {
 
 // sameCounts compares what a pattern takes and returns with a replacement.
 func sameCounts(inputs, results int, with *ir.Graph) error {
-	n := 0
-	for p := range with.Nodes() {
-		if p.Op() == ir.Placeholder {
-			n++
-		}
-	}
-	if n != inputs {
+	if n := len(placeholders(with)); n != inputs {
 		return ir.Errorf(ir.ErrAssertion, "replace: Placeholder count mismatch: %d vs %d", inputs, n)
 	}
 	if n := len(returned(with)); n != results {
@@ -181,12 +181,8 @@ func (e *edit) replace(m *Match) error {
 	for i, a := range m.Inputs {
 		m.Inputs[i] = ir.MapNodes(a, e.now)
 	}
-	i := 0
-	for p := range e.pattern.Nodes() {
-		if p.Op() == ir.Placeholder {
-			m.Nodes[p] = m.Inputs[i]
-			i++
-		}
+	for i, p := range placeholders(e.pattern) {
+		m.Nodes[p] = m.Inputs[i]
 	}
 	with := e.common
 	if with == nil {
@@ -197,18 +193,21 @@ func (e *edit) replace(m *Match) error {
 		if with == nil {
 			return ir.Errorf(ir.ErrType, "replace at %s: expected a graph from the callback, got nil", m.At().Name())
 		}
-		if err := checkReplacement(with); err != nil {
+		if err := e.check(with); err != nil {
 			return err
 		}
 		if err := sameCounts(len(m.Inputs), len(m.Result), with); err != nil {
 			return err
 		}
 	}
-	p, err := newPatch(e.module.Graph(), m, with, e.config.loose)
+	p, err := newPatch(e, m, with)
 	if err != nil {
 		return err
 	}
-	r, err := p.apply(e.pattern)
+	if err := takeAttributes(e.module, with); err != nil {
+		return err
+	}
+	r, err := p.apply()
 	if err != nil {
 		return err
 	}
@@ -221,7 +220,7 @@ func (e *edit) replace(m *Match) error {
 			e.moved[old] = move{p.results[i], len(e.done)}
 		}
 	}
-	return takeAttributes(e.module, r.Made, with.Owner())
+	return nil
 }
 
 // now returns what stands for n after the replacements so far.

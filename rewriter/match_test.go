@@ -1,7 +1,6 @@
 package rewriter
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,7 +11,6 @@ import (
 
 var (
 	add  = ir.FuncOf("torch.add")
-	mul  = ir.FuncOf("torch.mul")
 	relu = ir.FuncOf("torch.relu")
 	neg  = ir.FuncOf("torch.neg")
 )
@@ -91,19 +89,6 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-func TestOverloadsAreCompletedFromTheSchema(t *testing.T) {
-	op := ir.OverloadOf("aten::add.Tensor")
-	p := build(2, func(g *ir.Graph, in []*ir.Node) ir.Arg { return call(g, op, in[0], in[1]) })
-	g := build(2, func(g *ir.Graph, in []*ir.Node) ir.Arg {
-		return g.CallFunction(op, []ir.Arg{in[0], in[1]}, ir.Kwargs(ir.Kw("alpha", ir.Int(1))))
-	})
-	m, err := NewMatcher(p)
-	require.NoError(t, err)
-	got, err := m.Match(g)
-	require.NoError(t, err)
-	assert.Len(t, got, 1)
-}
-
 func TestPatternsThatAreRefused(t *testing.T) {
 	dead := ir.NewGraph()
 	x := dead.Placeholder("x")
@@ -115,77 +100,4 @@ func TestPatternsThatAreRefused(t *testing.T) {
 
 	_, err = NewMatcher(ir.NewGraph())
 	require.ErrorIs(t, err, ir.ErrValue)
-}
-
-func TestReplaceConsecutiveMatches(t *testing.T) {
-	g := build(1, func(g *ir.Graph, in []*ir.Node) ir.Arg {
-		return call(g, neg, call(g, neg, call(g, neg, call(g, neg, in[0]))))
-	})
-	m := module(t, g)
-	p := build(1, func(g *ir.Graph, in []*ir.Node) ir.Arg { return call(g, neg, call(g, neg, in[0])) })
-	r := build(1, func(g *ir.Graph, in []*ir.Node) ir.Arg { return call(g, relu, in[0]) })
-	done, err := Replace(m, p, With(r))
-	require.NoError(t, err)
-	require.NoError(t, m.Graph().Lint())
-	assert.Equal(t, `graph():
-    %x : [num_users=1] = placeholder[target=x]
-    %relu : [num_users=1] = call_function[target=torch.relu](args = (%x,), kwargs = {})
-    %relu_1 : [num_users=1] = call_function[target=torch.relu](args = (%relu,), kwargs = {})
-    return relu_1`, m.Graph().String())
-	require.Len(t, done, 2)
-	assert.Equal(t, []string{"neg_1", "neg"}, names(done[0].Removed))
-}
-
-func TestReplaceByTheInputItself(t *testing.T) {
-	g := build(1, func(g *ir.Graph, in []*ir.Node) ir.Arg { return call(g, relu, call(g, add, in[0], ir.Int(0))) })
-	m := module(t, g)
-	p := build(1, func(g *ir.Graph, in []*ir.Node) ir.Arg { return call(g, add, in[0], ir.Int(0)) })
-	identity := build(1, func(g *ir.Graph, in []*ir.Node) ir.Arg { return in[0] })
-	matches, err := ReplacePattern(m, p, identity)
-	require.NoError(t, err)
-	require.Len(t, matches, 1)
-	require.NoError(t, m.Graph().Lint())
-	assert.Equal(t, 3, m.Graph().Len())
-}
-
-func TestReplaceRefusesMismatches(t *testing.T) {
-	two := build(2, func(g *ir.Graph, in []*ir.Node) ir.Arg { return call(g, add, in[0], in[1]) })
-	one := build(1, func(g *ir.Graph, in []*ir.Node) ir.Arg { return call(g, relu, in[0]) })
-	_, err := ReplacePattern(module(t, build(2, func(g *ir.Graph, in []*ir.Node) ir.Arg { return call(g, add, in[0], in[1]) })), two, one)
-	require.ErrorIs(t, err, ir.ErrAssertion)
-	assert.Contains(t, err.Error(), "Placeholder count mismatch")
-
-	_, err = Replace(module(t, one), one)
-	require.ErrorIs(t, err, ir.ErrAssertion)
-
-	_, err = ReplacePattern(module(t, one), 1, one)
-	require.ErrorIs(t, err, ir.ErrType)
-}
-
-func ExampleReplacePattern() {
-	g := ir.NewGraph()
-	x := g.Placeholder("x")
-	sum := g.CallFunction(add, []ir.Arg{x, ir.Int(0)})
-	g.Output(g.CallFunction(mul, []ir.Arg{sum, x}))
-	m, err := ir.NewGraphModule(nil, g)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	pattern := ir.NewGraph()
-	p := pattern.Placeholder("x")
-	pattern.Output(pattern.CallFunction(add, []ir.Arg{p, ir.Int(0)}))
-	identity := ir.NewGraph()
-	identity.Output(identity.Placeholder("x"))
-
-	matches, err := ReplacePattern(m, pattern, identity)
-	fmt.Println(len(matches), "match,", err)
-	fmt.Println(m.Graph())
-	// Output:
-	// 1 match, <nil>
-	// graph():
-	//     %x : [num_users=1] = placeholder[target=x]
-	//     %mul : [num_users=1] = call_function[target=torch.mul](args = (%x, %x), kwargs = {})
-	//     return mul
 }
