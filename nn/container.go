@@ -243,8 +243,9 @@ func NewParameterList(parameters ...*torch.Tensor) *ParameterList {
 	return l
 }
 
-// Append adds a parameter.
+// Append adds a parameter, marked as [NewParameter] does.
 func (l *ParameterList) Append(p *torch.Tensor) {
+	requireGrad(p)
 	l.tensors = append(l.tensors, named{strconv.Itoa(len(l.tensors)), p})
 }
 
@@ -278,8 +279,10 @@ type ParameterDict struct {
 	tensors held
 }
 
-// Set adds a parameter, or replaces the one of that name.
+// Set adds a parameter, marked as [NewParameter] does, or replaces the one of
+// that name.
 func (d *ParameterDict) Set(name string, p *torch.Tensor) {
+	requireGrad(p)
 	for i, n := range d.tensors {
 		if n.name == name {
 			d.tensors[i].tensor = p

@@ -9,7 +9,7 @@ type AdaptiveAvgPool1d struct {
 	leaf
 }
 
-// NewAdaptiveAvgPool1d makes a AdaptiveAvgPool1d; see [AdaptiveAvgPool1d] for the arguments and [Option] for those that have a default.
+// NewAdaptiveAvgPool1d returns a new [AdaptiveAvgPool1d]; the arguments that have a default there are options.
 func NewAdaptiveAvgPool1d(outputSize any, options ...Option) *AdaptiveAvgPool1d {
 	return build(new(AdaptiveAvgPool1d), []any{outputSize}, options)
 }
@@ -24,7 +24,7 @@ type AdaptiveAvgPool2d struct {
 	leaf
 }
 
-// NewAdaptiveAvgPool2d makes a AdaptiveAvgPool2d; see [AdaptiveAvgPool2d] for the arguments and [Option] for those that have a default.
+// NewAdaptiveAvgPool2d returns a new [AdaptiveAvgPool2d]; the arguments that have a default there are options.
 func NewAdaptiveAvgPool2d(outputSize any, options ...Option) *AdaptiveAvgPool2d {
 	return build(new(AdaptiveAvgPool2d), []any{outputSize}, options)
 }
@@ -39,7 +39,7 @@ type AdaptiveAvgPool3d struct {
 	leaf
 }
 
-// NewAdaptiveAvgPool3d makes a AdaptiveAvgPool3d; see [AdaptiveAvgPool3d] for the arguments and [Option] for those that have a default.
+// NewAdaptiveAvgPool3d returns a new [AdaptiveAvgPool3d]; the arguments that have a default there are options.
 func NewAdaptiveAvgPool3d(outputSize any, options ...Option) *AdaptiveAvgPool3d {
 	return build(new(AdaptiveAvgPool3d), []any{outputSize}, options)
 }
@@ -54,7 +54,7 @@ type AdaptiveMaxPool1d struct {
 	leaf
 }
 
-// NewAdaptiveMaxPool1d makes a AdaptiveMaxPool1d; see [AdaptiveMaxPool1d] for the arguments and [Option] for those that have a default.
+// NewAdaptiveMaxPool1d returns a new [AdaptiveMaxPool1d]; the arguments that have a default there are options.
 func NewAdaptiveMaxPool1d(outputSize any, options ...Option) *AdaptiveMaxPool1d {
 	return build(new(AdaptiveMaxPool1d), []any{outputSize}, options)
 }
@@ -74,7 +74,7 @@ type AdaptiveMaxPool2d struct {
 	leaf
 }
 
-// NewAdaptiveMaxPool2d makes a AdaptiveMaxPool2d; see [AdaptiveMaxPool2d] for the arguments and [Option] for those that have a default.
+// NewAdaptiveMaxPool2d returns a new [AdaptiveMaxPool2d]; the arguments that have a default there are options.
 func NewAdaptiveMaxPool2d(outputSize any, options ...Option) *AdaptiveMaxPool2d {
 	return build(new(AdaptiveMaxPool2d), []any{outputSize}, options)
 }
@@ -94,7 +94,7 @@ type AdaptiveMaxPool3d struct {
 	leaf
 }
 
-// NewAdaptiveMaxPool3d makes a AdaptiveMaxPool3d; see [AdaptiveMaxPool3d] for the arguments and [Option] for those that have a default.
+// NewAdaptiveMaxPool3d returns a new [AdaptiveMaxPool3d]; the arguments that have a default there are options.
 func NewAdaptiveMaxPool3d(outputSize any, options ...Option) *AdaptiveMaxPool3d {
 	return build(new(AdaptiveMaxPool3d), []any{outputSize}, options)
 }
@@ -114,7 +114,7 @@ type AlphaDropout struct {
 	leaf
 }
 
-// NewAlphaDropout makes a AlphaDropout; see [AlphaDropout] for the arguments and [Option] for those that have a default.
+// NewAlphaDropout returns a new [AlphaDropout]; the arguments that have a default there are options.
 func NewAlphaDropout(options ...Option) *AlphaDropout { return build(new(AlphaDropout), nil, options) }
 
 // Forward calls the layer.
@@ -125,7 +125,7 @@ type AvgPool1d struct {
 	leaf
 }
 
-// NewAvgPool1d makes a AvgPool1d; see [AvgPool1d] for the arguments and [Option] for those that have a default.
+// NewAvgPool1d returns a new [AvgPool1d]; the arguments that have a default there are options.
 func NewAvgPool1d(kernelSize any, options ...Option) *AvgPool1d {
 	return build(new(AvgPool1d), []any{kernelSize}, options)
 }
@@ -138,7 +138,7 @@ type AvgPool2d struct {
 	leaf
 }
 
-// NewAvgPool2d makes a AvgPool2d; see [AvgPool2d] for the arguments and [Option] for those that have a default.
+// NewAvgPool2d returns a new [AvgPool2d]; the arguments that have a default there are options.
 func NewAvgPool2d(kernelSize any, options ...Option) *AvgPool2d {
 	return build(new(AvgPool2d), []any{kernelSize}, options)
 }
@@ -151,7 +151,7 @@ type AvgPool3d struct {
 	leaf
 }
 
-// NewAvgPool3d makes a AvgPool3d; see [AvgPool3d] for the arguments and [Option] for those that have a default.
+// NewAvgPool3d returns a new [AvgPool3d]; the arguments that have a default there are options.
 func NewAvgPool3d(kernelSize any, options ...Option) *AvgPool3d {
 	return build(new(AvgPool3d), []any{kernelSize}, options)
 }
@@ -165,7 +165,7 @@ type BCELoss struct {
 	Weight *torch.Tensor `nn:",buffer"`
 }
 
-// NewBCELoss makes a BCELoss; see [BCELoss] for the arguments and [Option] for those that have a default.
+// NewBCELoss returns a new [BCELoss]; the arguments that have a default there are options.
 func NewBCELoss(options ...Option) *BCELoss { return build(new(BCELoss), nil, options) }
 
 // Forward calls the layer.
@@ -180,7 +180,7 @@ type BCEWithLogitsLoss struct {
 	PosWeight *torch.Tensor `nn:",buffer"`
 }
 
-// NewBCEWithLogitsLoss makes a BCEWithLogitsLoss; see [BCEWithLogitsLoss] for the arguments and [Option] for those that have a default.
+// NewBCEWithLogitsLoss returns a new [BCEWithLogitsLoss]; the arguments that have a default there are options.
 func NewBCEWithLogitsLoss(options ...Option) *BCEWithLogitsLoss {
 	return build(new(BCEWithLogitsLoss), nil, options)
 }
@@ -200,7 +200,7 @@ type BatchNorm1d struct {
 	NumBatchesTracked *torch.Tensor `nn:",buffer"`
 }
 
-// NewBatchNorm1d makes a BatchNorm1d; see [BatchNorm1d] for the arguments and [Option] for those that have a default.
+// NewBatchNorm1d returns a new [BatchNorm1d]; the arguments that have a default there are options.
 func NewBatchNorm1d(numFeatures int, options ...Option) *BatchNorm1d {
 	return build(new(BatchNorm1d), []any{numFeatures}, options)
 }
@@ -218,7 +218,7 @@ type BatchNorm2d struct {
 	NumBatchesTracked *torch.Tensor `nn:",buffer"`
 }
 
-// NewBatchNorm2d makes a BatchNorm2d; see [BatchNorm2d] for the arguments and [Option] for those that have a default.
+// NewBatchNorm2d returns a new [BatchNorm2d]; the arguments that have a default there are options.
 func NewBatchNorm2d(numFeatures int, options ...Option) *BatchNorm2d {
 	return build(new(BatchNorm2d), []any{numFeatures}, options)
 }
@@ -236,7 +236,7 @@ type BatchNorm3d struct {
 	NumBatchesTracked *torch.Tensor `nn:",buffer"`
 }
 
-// NewBatchNorm3d makes a BatchNorm3d; see [BatchNorm3d] for the arguments and [Option] for those that have a default.
+// NewBatchNorm3d returns a new [BatchNorm3d]; the arguments that have a default there are options.
 func NewBatchNorm3d(numFeatures int, options ...Option) *BatchNorm3d {
 	return build(new(BatchNorm3d), []any{numFeatures}, options)
 }
@@ -251,7 +251,7 @@ type Bilinear struct {
 	Bias   *torch.Tensor
 }
 
-// NewBilinear makes a Bilinear; see [Bilinear] for the arguments and [Option] for those that have a default.
+// NewBilinear returns a new [Bilinear]; the arguments that have a default there are options.
 func NewBilinear(in1Features int, in2Features int, outFeatures int, options ...Option) *Bilinear {
 	return build(new(Bilinear), []any{in1Features, in2Features, outFeatures}, options)
 }
@@ -266,7 +266,7 @@ type CELU struct {
 	leaf
 }
 
-// NewCELU makes a CELU; see [CELU] for the arguments and [Option] for those that have a default.
+// NewCELU returns a new [CELU]; the arguments that have a default there are options.
 func NewCELU(options ...Option) *CELU { return build(new(CELU), nil, options) }
 
 // Forward calls the layer.
@@ -277,7 +277,7 @@ type CTCLoss struct {
 	leaf
 }
 
-// NewCTCLoss makes a CTCLoss; see [CTCLoss] for the arguments and [Option] for those that have a default.
+// NewCTCLoss returns a new [CTCLoss]; the arguments that have a default there are options.
 func NewCTCLoss(options ...Option) *CTCLoss { return build(new(CTCLoss), nil, options) }
 
 // Forward calls the layer.
@@ -290,7 +290,7 @@ type ChannelShuffle struct {
 	leaf
 }
 
-// NewChannelShuffle makes a ChannelShuffle; see [ChannelShuffle] for the arguments and [Option] for those that have a default.
+// NewChannelShuffle returns a new [ChannelShuffle]; the arguments that have a default there are options.
 func NewChannelShuffle(groups int, options ...Option) *ChannelShuffle {
 	return build(new(ChannelShuffle), []any{groups}, options)
 }
@@ -303,7 +303,7 @@ type CircularPad1d struct {
 	leaf
 }
 
-// NewCircularPad1d makes a CircularPad1d; see [CircularPad1d] for the arguments and [Option] for those that have a default.
+// NewCircularPad1d returns a new [CircularPad1d]; the arguments that have a default there are options.
 func NewCircularPad1d(padding any, options ...Option) *CircularPad1d {
 	return build(new(CircularPad1d), []any{padding}, options)
 }
@@ -316,7 +316,7 @@ type CircularPad2d struct {
 	leaf
 }
 
-// NewCircularPad2d makes a CircularPad2d; see [CircularPad2d] for the arguments and [Option] for those that have a default.
+// NewCircularPad2d returns a new [CircularPad2d]; the arguments that have a default there are options.
 func NewCircularPad2d(padding any, options ...Option) *CircularPad2d {
 	return build(new(CircularPad2d), []any{padding}, options)
 }
@@ -329,7 +329,7 @@ type CircularPad3d struct {
 	leaf
 }
 
-// NewCircularPad3d makes a CircularPad3d; see [CircularPad3d] for the arguments and [Option] for those that have a default.
+// NewCircularPad3d returns a new [CircularPad3d]; the arguments that have a default there are options.
 func NewCircularPad3d(padding any, options ...Option) *CircularPad3d {
 	return build(new(CircularPad3d), []any{padding}, options)
 }
@@ -342,7 +342,7 @@ type ConstantPad1d struct {
 	leaf
 }
 
-// NewConstantPad1d makes a ConstantPad1d; see [ConstantPad1d] for the arguments and [Option] for those that have a default.
+// NewConstantPad1d returns a new [ConstantPad1d]; the arguments that have a default there are options.
 func NewConstantPad1d(padding any, value float64, options ...Option) *ConstantPad1d {
 	return build(new(ConstantPad1d), []any{padding, value}, options)
 }
@@ -355,7 +355,7 @@ type ConstantPad2d struct {
 	leaf
 }
 
-// NewConstantPad2d makes a ConstantPad2d; see [ConstantPad2d] for the arguments and [Option] for those that have a default.
+// NewConstantPad2d returns a new [ConstantPad2d]; the arguments that have a default there are options.
 func NewConstantPad2d(padding any, value float64, options ...Option) *ConstantPad2d {
 	return build(new(ConstantPad2d), []any{padding, value}, options)
 }
@@ -368,7 +368,7 @@ type ConstantPad3d struct {
 	leaf
 }
 
-// NewConstantPad3d makes a ConstantPad3d; see [ConstantPad3d] for the arguments and [Option] for those that have a default.
+// NewConstantPad3d returns a new [ConstantPad3d]; the arguments that have a default there are options.
 func NewConstantPad3d(padding any, value float64, options ...Option) *ConstantPad3d {
 	return build(new(ConstantPad3d), []any{padding, value}, options)
 }
@@ -383,7 +383,7 @@ type Conv1d struct {
 	Bias   *torch.Tensor
 }
 
-// NewConv1d makes a Conv1d; see [Conv1d] for the arguments and [Option] for those that have a default.
+// NewConv1d returns a new [Conv1d]; the arguments that have a default there are options.
 func NewConv1d(inChannels int, outChannels int, kernelSize any, options ...Option) *Conv1d {
 	return build(new(Conv1d), []any{inChannels, outChannels, kernelSize}, options)
 }
@@ -398,7 +398,7 @@ type Conv2d struct {
 	Bias   *torch.Tensor
 }
 
-// NewConv2d makes a Conv2d; see [Conv2d] for the arguments and [Option] for those that have a default.
+// NewConv2d returns a new [Conv2d]; the arguments that have a default there are options.
 func NewConv2d(inChannels int, outChannels int, kernelSize any, options ...Option) *Conv2d {
 	return build(new(Conv2d), []any{inChannels, outChannels, kernelSize}, options)
 }
@@ -413,7 +413,7 @@ type Conv3d struct {
 	Bias   *torch.Tensor
 }
 
-// NewConv3d makes a Conv3d; see [Conv3d] for the arguments and [Option] for those that have a default.
+// NewConv3d returns a new [Conv3d]; the arguments that have a default there are options.
 func NewConv3d(inChannels int, outChannels int, kernelSize any, options ...Option) *Conv3d {
 	return build(new(Conv3d), []any{inChannels, outChannels, kernelSize}, options)
 }
@@ -428,7 +428,7 @@ type ConvTranspose1d struct {
 	Bias   *torch.Tensor
 }
 
-// NewConvTranspose1d makes a ConvTranspose1d; see [ConvTranspose1d] for the arguments and [Option] for those that have a default.
+// NewConvTranspose1d returns a new [ConvTranspose1d]; the arguments that have a default there are options.
 func NewConvTranspose1d(inChannels int, outChannels int, kernelSize any, options ...Option) *ConvTranspose1d {
 	return build(new(ConvTranspose1d), []any{inChannels, outChannels, kernelSize}, options)
 }
@@ -448,7 +448,7 @@ type ConvTranspose2d struct {
 	Bias   *torch.Tensor
 }
 
-// NewConvTranspose2d makes a ConvTranspose2d; see [ConvTranspose2d] for the arguments and [Option] for those that have a default.
+// NewConvTranspose2d returns a new [ConvTranspose2d]; the arguments that have a default there are options.
 func NewConvTranspose2d(inChannels int, outChannels int, kernelSize any, options ...Option) *ConvTranspose2d {
 	return build(new(ConvTranspose2d), []any{inChannels, outChannels, kernelSize}, options)
 }
@@ -468,7 +468,7 @@ type ConvTranspose3d struct {
 	Bias   *torch.Tensor
 }
 
-// NewConvTranspose3d makes a ConvTranspose3d; see [ConvTranspose3d] for the arguments and [Option] for those that have a default.
+// NewConvTranspose3d returns a new [ConvTranspose3d]; the arguments that have a default there are options.
 func NewConvTranspose3d(inChannels int, outChannels int, kernelSize any, options ...Option) *ConvTranspose3d {
 	return build(new(ConvTranspose3d), []any{inChannels, outChannels, kernelSize}, options)
 }
@@ -486,7 +486,7 @@ type CosineEmbeddingLoss struct {
 	leaf
 }
 
-// NewCosineEmbeddingLoss makes a CosineEmbeddingLoss; see [CosineEmbeddingLoss] for the arguments and [Option] for those that have a default.
+// NewCosineEmbeddingLoss returns a new [CosineEmbeddingLoss]; the arguments that have a default there are options.
 func NewCosineEmbeddingLoss(options ...Option) *CosineEmbeddingLoss {
 	return build(new(CosineEmbeddingLoss), nil, options)
 }
@@ -501,7 +501,7 @@ type CosineSimilarity struct {
 	leaf
 }
 
-// NewCosineSimilarity makes a CosineSimilarity; see [CosineSimilarity] for the arguments and [Option] for those that have a default.
+// NewCosineSimilarity returns a new [CosineSimilarity]; the arguments that have a default there are options.
 func NewCosineSimilarity(options ...Option) *CosineSimilarity {
 	return build(new(CosineSimilarity), nil, options)
 }
@@ -517,7 +517,7 @@ type CrossEntropyLoss struct {
 	Weight *torch.Tensor `nn:",buffer"`
 }
 
-// NewCrossEntropyLoss makes a CrossEntropyLoss; see [CrossEntropyLoss] for the arguments and [Option] for those that have a default.
+// NewCrossEntropyLoss returns a new [CrossEntropyLoss]; the arguments that have a default there are options.
 func NewCrossEntropyLoss(options ...Option) *CrossEntropyLoss {
 	return build(new(CrossEntropyLoss), nil, options)
 }
@@ -532,7 +532,7 @@ type Dropout struct {
 	leaf
 }
 
-// NewDropout makes a Dropout; see [Dropout] for the arguments and [Option] for those that have a default.
+// NewDropout returns a new [Dropout]; the arguments that have a default there are options.
 func NewDropout(options ...Option) *Dropout { return build(new(Dropout), nil, options) }
 
 // Forward calls the layer.
@@ -543,7 +543,7 @@ type Dropout1d struct {
 	leaf
 }
 
-// NewDropout1d makes a Dropout1d; see [Dropout1d] for the arguments and [Option] for those that have a default.
+// NewDropout1d returns a new [Dropout1d]; the arguments that have a default there are options.
 func NewDropout1d(options ...Option) *Dropout1d { return build(new(Dropout1d), nil, options) }
 
 // Forward calls the layer.
@@ -554,7 +554,7 @@ type Dropout2d struct {
 	leaf
 }
 
-// NewDropout2d makes a Dropout2d; see [Dropout2d] for the arguments and [Option] for those that have a default.
+// NewDropout2d returns a new [Dropout2d]; the arguments that have a default there are options.
 func NewDropout2d(options ...Option) *Dropout2d { return build(new(Dropout2d), nil, options) }
 
 // Forward calls the layer.
@@ -565,7 +565,7 @@ type Dropout3d struct {
 	leaf
 }
 
-// NewDropout3d makes a Dropout3d; see [Dropout3d] for the arguments and [Option] for those that have a default.
+// NewDropout3d returns a new [Dropout3d]; the arguments that have a default there are options.
 func NewDropout3d(options ...Option) *Dropout3d { return build(new(Dropout3d), nil, options) }
 
 // Forward calls the layer.
@@ -576,7 +576,7 @@ type ELU struct {
 	leaf
 }
 
-// NewELU makes a ELU; see [ELU] for the arguments and [Option] for those that have a default.
+// NewELU returns a new [ELU]; the arguments that have a default there are options.
 func NewELU(options ...Option) *ELU { return build(new(ELU), nil, options) }
 
 // Forward calls the layer.
@@ -588,7 +588,7 @@ type Embedding struct {
 	Weight *torch.Tensor
 }
 
-// NewEmbedding makes a Embedding; see [Embedding] for the arguments and [Option] for those that have a default.
+// NewEmbedding returns a new [Embedding]; the arguments that have a default there are options.
 func NewEmbedding(numEmbeddings int, embeddingDim int, options ...Option) *Embedding {
 	return build(new(Embedding), []any{numEmbeddings, embeddingDim}, options)
 }
@@ -602,7 +602,7 @@ type EmbeddingBag struct {
 	Weight *torch.Tensor
 }
 
-// NewEmbeddingBag makes a EmbeddingBag; see [EmbeddingBag] for the arguments and [Option] for those that have a default.
+// NewEmbeddingBag returns a new [EmbeddingBag]; the arguments that have a default there are options.
 func NewEmbeddingBag(numEmbeddings int, embeddingDim int, options ...Option) *EmbeddingBag {
 	return build(new(EmbeddingBag), []any{numEmbeddings, embeddingDim}, options)
 }
@@ -620,7 +620,7 @@ type FeatureAlphaDropout struct {
 	leaf
 }
 
-// NewFeatureAlphaDropout makes a FeatureAlphaDropout; see [FeatureAlphaDropout] for the arguments and [Option] for those that have a default.
+// NewFeatureAlphaDropout returns a new [FeatureAlphaDropout]; the arguments that have a default there are options.
 func NewFeatureAlphaDropout(options ...Option) *FeatureAlphaDropout {
 	return build(new(FeatureAlphaDropout), nil, options)
 }
@@ -635,7 +635,7 @@ type Flatten struct {
 	leaf
 }
 
-// NewFlatten makes a Flatten; see [Flatten] for the arguments and [Option] for those that have a default.
+// NewFlatten returns a new [Flatten]; the arguments that have a default there are options.
 func NewFlatten(options ...Option) *Flatten { return build(new(Flatten), nil, options) }
 
 // Forward calls the layer.
@@ -646,7 +646,7 @@ type Fold struct {
 	leaf
 }
 
-// NewFold makes a Fold; see [Fold] for the arguments and [Option] for those that have a default.
+// NewFold returns a new [Fold]; the arguments that have a default there are options.
 func NewFold(outputSize any, kernelSize any, options ...Option) *Fold {
 	return build(new(Fold), []any{outputSize, kernelSize}, options)
 }
@@ -659,7 +659,7 @@ type FractionalMaxPool2d struct {
 	leaf
 }
 
-// NewFractionalMaxPool2d makes a FractionalMaxPool2d; see [FractionalMaxPool2d] for the arguments and [Option] for those that have a default.
+// NewFractionalMaxPool2d returns a new [FractionalMaxPool2d]; the arguments that have a default there are options.
 func NewFractionalMaxPool2d(kernelSize any, options ...Option) *FractionalMaxPool2d {
 	return build(new(FractionalMaxPool2d), []any{kernelSize}, options)
 }
@@ -679,7 +679,7 @@ type FractionalMaxPool3d struct {
 	leaf
 }
 
-// NewFractionalMaxPool3d makes a FractionalMaxPool3d; see [FractionalMaxPool3d] for the arguments and [Option] for those that have a default.
+// NewFractionalMaxPool3d returns a new [FractionalMaxPool3d]; the arguments that have a default there are options.
 func NewFractionalMaxPool3d(kernelSize any, options ...Option) *FractionalMaxPool3d {
 	return build(new(FractionalMaxPool3d), []any{kernelSize}, options)
 }
@@ -699,7 +699,7 @@ type GELU struct {
 	leaf
 }
 
-// NewGELU makes a GELU; see [GELU] for the arguments and [Option] for those that have a default.
+// NewGELU returns a new [GELU]; the arguments that have a default there are options.
 func NewGELU(options ...Option) *GELU { return build(new(GELU), nil, options) }
 
 // Forward calls the layer.
@@ -710,7 +710,7 @@ type GLU struct {
 	leaf
 }
 
-// NewGLU makes a GLU; see [GLU] for the arguments and [Option] for those that have a default.
+// NewGLU returns a new [GLU]; the arguments that have a default there are options.
 func NewGLU(options ...Option) *GLU { return build(new(GLU), nil, options) }
 
 // Forward calls the layer.
@@ -721,7 +721,7 @@ type GaussianNLLLoss struct {
 	leaf
 }
 
-// NewGaussianNLLLoss makes a GaussianNLLLoss; see [GaussianNLLLoss] for the arguments and [Option] for those that have a default.
+// NewGaussianNLLLoss returns a new [GaussianNLLLoss]; the arguments that have a default there are options.
 func NewGaussianNLLLoss(options ...Option) *GaussianNLLLoss {
 	return build(new(GaussianNLLLoss), nil, options)
 }
@@ -738,7 +738,7 @@ type GroupNorm struct {
 	Bias   *torch.Tensor
 }
 
-// NewGroupNorm makes a GroupNorm; see [GroupNorm] for the arguments and [Option] for those that have a default.
+// NewGroupNorm returns a new [GroupNorm]; the arguments that have a default there are options.
 func NewGroupNorm(numGroups int, numChannels int, options ...Option) *GroupNorm {
 	return build(new(GroupNorm), []any{numGroups, numChannels}, options)
 }
@@ -751,7 +751,7 @@ type Hardshrink struct {
 	leaf
 }
 
-// NewHardshrink makes a Hardshrink; see [Hardshrink] for the arguments and [Option] for those that have a default.
+// NewHardshrink returns a new [Hardshrink]; the arguments that have a default there are options.
 func NewHardshrink(options ...Option) *Hardshrink { return build(new(Hardshrink), nil, options) }
 
 // Forward calls the layer.
@@ -762,7 +762,7 @@ type Hardsigmoid struct {
 	leaf
 }
 
-// NewHardsigmoid makes a Hardsigmoid; see [Hardsigmoid] for the arguments and [Option] for those that have a default.
+// NewHardsigmoid returns a new [Hardsigmoid]; the arguments that have a default there are options.
 func NewHardsigmoid(options ...Option) *Hardsigmoid { return build(new(Hardsigmoid), nil, options) }
 
 // Forward calls the layer.
@@ -773,7 +773,7 @@ type Hardswish struct {
 	leaf
 }
 
-// NewHardswish makes a Hardswish; see [Hardswish] for the arguments and [Option] for those that have a default.
+// NewHardswish returns a new [Hardswish]; the arguments that have a default there are options.
 func NewHardswish(options ...Option) *Hardswish { return build(new(Hardswish), nil, options) }
 
 // Forward calls the layer.
@@ -784,7 +784,7 @@ type Hardtanh struct {
 	leaf
 }
 
-// NewHardtanh makes a Hardtanh; see [Hardtanh] for the arguments and [Option] for those that have a default.
+// NewHardtanh returns a new [Hardtanh]; the arguments that have a default there are options.
 func NewHardtanh(options ...Option) *Hardtanh { return build(new(Hardtanh), nil, options) }
 
 // Forward calls the layer.
@@ -795,7 +795,7 @@ type HingeEmbeddingLoss struct {
 	leaf
 }
 
-// NewHingeEmbeddingLoss makes a HingeEmbeddingLoss; see [HingeEmbeddingLoss] for the arguments and [Option] for those that have a default.
+// NewHingeEmbeddingLoss returns a new [HingeEmbeddingLoss]; the arguments that have a default there are options.
 func NewHingeEmbeddingLoss(options ...Option) *HingeEmbeddingLoss {
 	return build(new(HingeEmbeddingLoss), nil, options)
 }
@@ -810,7 +810,7 @@ type HuberLoss struct {
 	leaf
 }
 
-// NewHuberLoss makes a HuberLoss; see [HuberLoss] for the arguments and [Option] for those that have a default.
+// NewHuberLoss returns a new [HuberLoss]; the arguments that have a default there are options.
 func NewHuberLoss(options ...Option) *HuberLoss { return build(new(HuberLoss), nil, options) }
 
 // Forward calls the layer.
@@ -823,7 +823,7 @@ type Identity struct {
 	leaf
 }
 
-// NewIdentity makes a Identity; see [Identity] for the arguments and [Option] for those that have a default.
+// NewIdentity returns a new [Identity]; the arguments that have a default there are options.
 func NewIdentity(options ...Option) *Identity { return build(new(Identity), nil, options) }
 
 // Forward calls the layer.
@@ -839,7 +839,7 @@ type InstanceNorm1d struct {
 	NumBatchesTracked *torch.Tensor `nn:",buffer"`
 }
 
-// NewInstanceNorm1d makes a InstanceNorm1d; see [InstanceNorm1d] for the arguments and [Option] for those that have a default.
+// NewInstanceNorm1d returns a new [InstanceNorm1d]; the arguments that have a default there are options.
 func NewInstanceNorm1d(numFeatures int, options ...Option) *InstanceNorm1d {
 	return build(new(InstanceNorm1d), []any{numFeatures}, options)
 }
@@ -857,7 +857,7 @@ type InstanceNorm2d struct {
 	NumBatchesTracked *torch.Tensor `nn:",buffer"`
 }
 
-// NewInstanceNorm2d makes a InstanceNorm2d; see [InstanceNorm2d] for the arguments and [Option] for those that have a default.
+// NewInstanceNorm2d returns a new [InstanceNorm2d]; the arguments that have a default there are options.
 func NewInstanceNorm2d(numFeatures int, options ...Option) *InstanceNorm2d {
 	return build(new(InstanceNorm2d), []any{numFeatures}, options)
 }
@@ -875,7 +875,7 @@ type InstanceNorm3d struct {
 	NumBatchesTracked *torch.Tensor `nn:",buffer"`
 }
 
-// NewInstanceNorm3d makes a InstanceNorm3d; see [InstanceNorm3d] for the arguments and [Option] for those that have a default.
+// NewInstanceNorm3d returns a new [InstanceNorm3d]; the arguments that have a default there are options.
 func NewInstanceNorm3d(numFeatures int, options ...Option) *InstanceNorm3d {
 	return build(new(InstanceNorm3d), []any{numFeatures}, options)
 }
@@ -888,7 +888,7 @@ type KLDivLoss struct {
 	leaf
 }
 
-// NewKLDivLoss makes a KLDivLoss; see [KLDivLoss] for the arguments and [Option] for those that have a default.
+// NewKLDivLoss returns a new [KLDivLoss]; the arguments that have a default there are options.
 func NewKLDivLoss(options ...Option) *KLDivLoss { return build(new(KLDivLoss), nil, options) }
 
 // Forward calls the layer.
@@ -903,7 +903,7 @@ type NonDynamicallyQuantizableLinear struct {
 	Bias   *torch.Tensor
 }
 
-// NewNonDynamicallyQuantizableLinear makes a NonDynamicallyQuantizableLinear; see [NonDynamicallyQuantizableLinear] for the arguments and [Option] for those that have a default.
+// NewNonDynamicallyQuantizableLinear returns a new [NonDynamicallyQuantizableLinear]; the arguments that have a default there are options.
 func NewNonDynamicallyQuantizableLinear(inFeatures int, outFeatures int, options ...Option) *NonDynamicallyQuantizableLinear {
 	return build(new(NonDynamicallyQuantizableLinear), []any{inFeatures, outFeatures}, options)
 }
@@ -918,7 +918,7 @@ type L1Loss struct {
 	leaf
 }
 
-// NewL1Loss makes a L1Loss; see [L1Loss] for the arguments and [Option] for those that have a default.
+// NewL1Loss returns a new [L1Loss]; the arguments that have a default there are options.
 func NewL1Loss(options ...Option) *L1Loss { return build(new(L1Loss), nil, options) }
 
 // Forward calls the layer.
@@ -931,7 +931,7 @@ type LPPool1d struct {
 	leaf
 }
 
-// NewLPPool1d makes a LPPool1d; see [LPPool1d] for the arguments and [Option] for those that have a default.
+// NewLPPool1d returns a new [LPPool1d]; the arguments that have a default there are options.
 func NewLPPool1d(normType float64, kernelSize any, options ...Option) *LPPool1d {
 	return build(new(LPPool1d), []any{normType, kernelSize}, options)
 }
@@ -944,7 +944,7 @@ type LPPool2d struct {
 	leaf
 }
 
-// NewLPPool2d makes a LPPool2d; see [LPPool2d] for the arguments and [Option] for those that have a default.
+// NewLPPool2d returns a new [LPPool2d]; the arguments that have a default there are options.
 func NewLPPool2d(normType float64, kernelSize any, options ...Option) *LPPool2d {
 	return build(new(LPPool2d), []any{normType, kernelSize}, options)
 }
@@ -957,7 +957,7 @@ type LPPool3d struct {
 	leaf
 }
 
-// NewLPPool3d makes a LPPool3d; see [LPPool3d] for the arguments and [Option] for those that have a default.
+// NewLPPool3d returns a new [LPPool3d]; the arguments that have a default there are options.
 func NewLPPool3d(normType float64, kernelSize any, options ...Option) *LPPool3d {
 	return build(new(LPPool3d), []any{normType, kernelSize}, options)
 }
@@ -972,7 +972,7 @@ type LayerNorm struct {
 	Bias   *torch.Tensor
 }
 
-// NewLayerNorm makes a LayerNorm; see [LayerNorm] for the arguments and [Option] for those that have a default.
+// NewLayerNorm returns a new [LayerNorm]; the arguments that have a default there are options.
 func NewLayerNorm(normalizedShape any, options ...Option) *LayerNorm {
 	return build(new(LayerNorm), []any{normalizedShape}, options)
 }
@@ -985,7 +985,7 @@ type LeakyReLU struct {
 	leaf
 }
 
-// NewLeakyReLU makes a LeakyReLU; see [LeakyReLU] for the arguments and [Option] for those that have a default.
+// NewLeakyReLU returns a new [LeakyReLU]; the arguments that have a default there are options.
 func NewLeakyReLU(options ...Option) *LeakyReLU { return build(new(LeakyReLU), nil, options) }
 
 // Forward calls the layer.
@@ -998,7 +998,7 @@ type Linear struct {
 	Bias   *torch.Tensor
 }
 
-// NewLinear makes a Linear; see [Linear] for the arguments and [Option] for those that have a default.
+// NewLinear returns a new [Linear]; the arguments that have a default there are options.
 func NewLinear(inFeatures int, outFeatures int, options ...Option) *Linear {
 	return build(new(Linear), []any{inFeatures, outFeatures}, options)
 }
@@ -1011,7 +1011,7 @@ type LocalResponseNorm struct {
 	leaf
 }
 
-// NewLocalResponseNorm makes a LocalResponseNorm; see [LocalResponseNorm] for the arguments and [Option] for those that have a default.
+// NewLocalResponseNorm returns a new [LocalResponseNorm]; the arguments that have a default there are options.
 func NewLocalResponseNorm(size int, options ...Option) *LocalResponseNorm {
 	return build(new(LocalResponseNorm), []any{size}, options)
 }
@@ -1026,7 +1026,7 @@ type LogSigmoid struct {
 	leaf
 }
 
-// NewLogSigmoid makes a LogSigmoid; see [LogSigmoid] for the arguments and [Option] for those that have a default.
+// NewLogSigmoid returns a new [LogSigmoid]; the arguments that have a default there are options.
 func NewLogSigmoid(options ...Option) *LogSigmoid { return build(new(LogSigmoid), nil, options) }
 
 // Forward calls the layer.
@@ -1037,7 +1037,7 @@ type LogSoftmax struct {
 	leaf
 }
 
-// NewLogSoftmax makes a LogSoftmax; see [LogSoftmax] for the arguments and [Option] for those that have a default.
+// NewLogSoftmax returns a new [LogSoftmax]; the arguments that have a default there are options.
 func NewLogSoftmax(options ...Option) *LogSoftmax { return build(new(LogSoftmax), nil, options) }
 
 // Forward calls the layer.
@@ -1048,7 +1048,7 @@ type MSELoss struct {
 	leaf
 }
 
-// NewMSELoss makes a MSELoss; see [MSELoss] for the arguments and [Option] for those that have a default.
+// NewMSELoss returns a new [MSELoss]; the arguments that have a default there are options.
 func NewMSELoss(options ...Option) *MSELoss { return build(new(MSELoss), nil, options) }
 
 // Forward calls the layer.
@@ -1061,7 +1061,7 @@ type MarginRankingLoss struct {
 	leaf
 }
 
-// NewMarginRankingLoss makes a MarginRankingLoss; see [MarginRankingLoss] for the arguments and [Option] for those that have a default.
+// NewMarginRankingLoss returns a new [MarginRankingLoss]; the arguments that have a default there are options.
 func NewMarginRankingLoss(options ...Option) *MarginRankingLoss {
 	return build(new(MarginRankingLoss), nil, options)
 }
@@ -1076,7 +1076,7 @@ type MaxPool1d struct {
 	leaf
 }
 
-// NewMaxPool1d makes a MaxPool1d; see [MaxPool1d] for the arguments and [Option] for those that have a default.
+// NewMaxPool1d returns a new [MaxPool1d]; the arguments that have a default there are options.
 func NewMaxPool1d(kernelSize any, options ...Option) *MaxPool1d {
 	return build(new(MaxPool1d), []any{kernelSize}, options)
 }
@@ -1094,7 +1094,7 @@ type MaxPool2d struct {
 	leaf
 }
 
-// NewMaxPool2d makes a MaxPool2d; see [MaxPool2d] for the arguments and [Option] for those that have a default.
+// NewMaxPool2d returns a new [MaxPool2d]; the arguments that have a default there are options.
 func NewMaxPool2d(kernelSize any, options ...Option) *MaxPool2d {
 	return build(new(MaxPool2d), []any{kernelSize}, options)
 }
@@ -1112,7 +1112,7 @@ type MaxPool3d struct {
 	leaf
 }
 
-// NewMaxPool3d makes a MaxPool3d; see [MaxPool3d] for the arguments and [Option] for those that have a default.
+// NewMaxPool3d returns a new [MaxPool3d]; the arguments that have a default there are options.
 func NewMaxPool3d(kernelSize any, options ...Option) *MaxPool3d {
 	return build(new(MaxPool3d), []any{kernelSize}, options)
 }
@@ -1130,7 +1130,7 @@ type MaxUnpool1d struct {
 	leaf
 }
 
-// NewMaxUnpool1d makes a MaxUnpool1d; see [MaxUnpool1d] for the arguments and [Option] for those that have a default.
+// NewMaxUnpool1d returns a new [MaxUnpool1d]; the arguments that have a default there are options.
 func NewMaxUnpool1d(kernelSize any, options ...Option) *MaxUnpool1d {
 	return build(new(MaxUnpool1d), []any{kernelSize}, options)
 }
@@ -1150,7 +1150,7 @@ type MaxUnpool2d struct {
 	leaf
 }
 
-// NewMaxUnpool2d makes a MaxUnpool2d; see [MaxUnpool2d] for the arguments and [Option] for those that have a default.
+// NewMaxUnpool2d returns a new [MaxUnpool2d]; the arguments that have a default there are options.
 func NewMaxUnpool2d(kernelSize any, options ...Option) *MaxUnpool2d {
 	return build(new(MaxUnpool2d), []any{kernelSize}, options)
 }
@@ -1170,7 +1170,7 @@ type MaxUnpool3d struct {
 	leaf
 }
 
-// NewMaxUnpool3d makes a MaxUnpool3d; see [MaxUnpool3d] for the arguments and [Option] for those that have a default.
+// NewMaxUnpool3d returns a new [MaxUnpool3d]; the arguments that have a default there are options.
 func NewMaxUnpool3d(kernelSize any, options ...Option) *MaxUnpool3d {
 	return build(new(MaxUnpool3d), []any{kernelSize}, options)
 }
@@ -1190,7 +1190,7 @@ type Mish struct {
 	leaf
 }
 
-// NewMish makes a Mish; see [Mish] for the arguments and [Option] for those that have a default.
+// NewMish returns a new [Mish]; the arguments that have a default there are options.
 func NewMish(options ...Option) *Mish { return build(new(Mish), nil, options) }
 
 // Forward calls the layer.
@@ -1201,7 +1201,7 @@ type MultiLabelMarginLoss struct {
 	leaf
 }
 
-// NewMultiLabelMarginLoss makes a MultiLabelMarginLoss; see [MultiLabelMarginLoss] for the arguments and [Option] for those that have a default.
+// NewMultiLabelMarginLoss returns a new [MultiLabelMarginLoss]; the arguments that have a default there are options.
 func NewMultiLabelMarginLoss(options ...Option) *MultiLabelMarginLoss {
 	return build(new(MultiLabelMarginLoss), nil, options)
 }
@@ -1217,7 +1217,7 @@ type MultiLabelSoftMarginLoss struct {
 	Weight *torch.Tensor `nn:",buffer"`
 }
 
-// NewMultiLabelSoftMarginLoss makes a MultiLabelSoftMarginLoss; see [MultiLabelSoftMarginLoss] for the arguments and [Option] for those that have a default.
+// NewMultiLabelSoftMarginLoss returns a new [MultiLabelSoftMarginLoss]; the arguments that have a default there are options.
 func NewMultiLabelSoftMarginLoss(options ...Option) *MultiLabelSoftMarginLoss {
 	return build(new(MultiLabelSoftMarginLoss), nil, options)
 }
@@ -1233,7 +1233,7 @@ type MultiMarginLoss struct {
 	Weight *torch.Tensor `nn:",buffer"`
 }
 
-// NewMultiMarginLoss makes a MultiMarginLoss; see [MultiMarginLoss] for the arguments and [Option] for those that have a default.
+// NewMultiMarginLoss returns a new [MultiMarginLoss]; the arguments that have a default there are options.
 func NewMultiMarginLoss(options ...Option) *MultiMarginLoss {
 	return build(new(MultiMarginLoss), nil, options)
 }
@@ -1249,7 +1249,7 @@ type NLLLoss struct {
 	Weight *torch.Tensor `nn:",buffer"`
 }
 
-// NewNLLLoss makes a NLLLoss; see [NLLLoss] for the arguments and [Option] for those that have a default.
+// NewNLLLoss returns a new [NLLLoss]; the arguments that have a default there are options.
 func NewNLLLoss(options ...Option) *NLLLoss { return build(new(NLLLoss), nil, options) }
 
 // Forward calls the layer.
@@ -1263,7 +1263,7 @@ type PReLU struct {
 	Weight *torch.Tensor
 }
 
-// NewPReLU makes a PReLU; see [PReLU] for the arguments and [Option] for those that have a default.
+// NewPReLU returns a new [PReLU]; the arguments that have a default there are options.
 func NewPReLU(options ...Option) *PReLU { return build(new(PReLU), nil, options) }
 
 // Forward calls the layer.
@@ -1274,7 +1274,7 @@ type PairwiseDistance struct {
 	leaf
 }
 
-// NewPairwiseDistance makes a PairwiseDistance; see [PairwiseDistance] for the arguments and [Option] for those that have a default.
+// NewPairwiseDistance returns a new [PairwiseDistance]; the arguments that have a default there are options.
 func NewPairwiseDistance(options ...Option) *PairwiseDistance {
 	return build(new(PairwiseDistance), nil, options)
 }
@@ -1289,7 +1289,7 @@ type PixelShuffle struct {
 	leaf
 }
 
-// NewPixelShuffle makes a PixelShuffle; see [PixelShuffle] for the arguments and [Option] for those that have a default.
+// NewPixelShuffle returns a new [PixelShuffle]; the arguments that have a default there are options.
 func NewPixelShuffle(upscaleFactor int, options ...Option) *PixelShuffle {
 	return build(new(PixelShuffle), []any{upscaleFactor}, options)
 }
@@ -1302,7 +1302,7 @@ type PixelUnshuffle struct {
 	leaf
 }
 
-// NewPixelUnshuffle makes a PixelUnshuffle; see [PixelUnshuffle] for the arguments and [Option] for those that have a default.
+// NewPixelUnshuffle returns a new [PixelUnshuffle]; the arguments that have a default there are options.
 func NewPixelUnshuffle(downscaleFactor int, options ...Option) *PixelUnshuffle {
 	return build(new(PixelUnshuffle), []any{downscaleFactor}, options)
 }
@@ -1315,7 +1315,7 @@ type PoissonNLLLoss struct {
 	leaf
 }
 
-// NewPoissonNLLLoss makes a PoissonNLLLoss; see [PoissonNLLLoss] for the arguments and [Option] for those that have a default.
+// NewPoissonNLLLoss returns a new [PoissonNLLLoss]; the arguments that have a default there are options.
 func NewPoissonNLLLoss(options ...Option) *PoissonNLLLoss {
 	return build(new(PoissonNLLLoss), nil, options)
 }
@@ -1331,7 +1331,7 @@ type RMSNorm struct {
 	Weight *torch.Tensor
 }
 
-// NewRMSNorm makes a RMSNorm; see [RMSNorm] for the arguments and [Option] for those that have a default.
+// NewRMSNorm returns a new [RMSNorm]; the arguments that have a default there are options.
 func NewRMSNorm(normalizedShape any, options ...Option) *RMSNorm {
 	return build(new(RMSNorm), []any{normalizedShape}, options)
 }
@@ -1344,7 +1344,7 @@ type RReLU struct {
 	leaf
 }
 
-// NewRReLU makes a RReLU; see [RReLU] for the arguments and [Option] for those that have a default.
+// NewRReLU returns a new [RReLU]; the arguments that have a default there are options.
 func NewRReLU(options ...Option) *RReLU { return build(new(RReLU), nil, options) }
 
 // Forward calls the layer.
@@ -1355,7 +1355,7 @@ type ReLU struct {
 	leaf
 }
 
-// NewReLU makes a ReLU; see [ReLU] for the arguments and [Option] for those that have a default.
+// NewReLU returns a new [ReLU]; the arguments that have a default there are options.
 func NewReLU(options ...Option) *ReLU { return build(new(ReLU), nil, options) }
 
 // Forward calls the layer.
@@ -1366,7 +1366,7 @@ type ReLU6 struct {
 	leaf
 }
 
-// NewReLU6 makes a ReLU6; see [ReLU6] for the arguments and [Option] for those that have a default.
+// NewReLU6 returns a new [ReLU6]; the arguments that have a default there are options.
 func NewReLU6(options ...Option) *ReLU6 { return build(new(ReLU6), nil, options) }
 
 // Forward calls the layer.
@@ -1377,7 +1377,7 @@ type ReflectionPad1d struct {
 	leaf
 }
 
-// NewReflectionPad1d makes a ReflectionPad1d; see [ReflectionPad1d] for the arguments and [Option] for those that have a default.
+// NewReflectionPad1d returns a new [ReflectionPad1d]; the arguments that have a default there are options.
 func NewReflectionPad1d(padding any, options ...Option) *ReflectionPad1d {
 	return build(new(ReflectionPad1d), []any{padding}, options)
 }
@@ -1390,7 +1390,7 @@ type ReflectionPad2d struct {
 	leaf
 }
 
-// NewReflectionPad2d makes a ReflectionPad2d; see [ReflectionPad2d] for the arguments and [Option] for those that have a default.
+// NewReflectionPad2d returns a new [ReflectionPad2d]; the arguments that have a default there are options.
 func NewReflectionPad2d(padding any, options ...Option) *ReflectionPad2d {
 	return build(new(ReflectionPad2d), []any{padding}, options)
 }
@@ -1403,7 +1403,7 @@ type ReflectionPad3d struct {
 	leaf
 }
 
-// NewReflectionPad3d makes a ReflectionPad3d; see [ReflectionPad3d] for the arguments and [Option] for those that have a default.
+// NewReflectionPad3d returns a new [ReflectionPad3d]; the arguments that have a default there are options.
 func NewReflectionPad3d(padding any, options ...Option) *ReflectionPad3d {
 	return build(new(ReflectionPad3d), []any{padding}, options)
 }
@@ -1416,7 +1416,7 @@ type ReplicationPad1d struct {
 	leaf
 }
 
-// NewReplicationPad1d makes a ReplicationPad1d; see [ReplicationPad1d] for the arguments and [Option] for those that have a default.
+// NewReplicationPad1d returns a new [ReplicationPad1d]; the arguments that have a default there are options.
 func NewReplicationPad1d(padding any, options ...Option) *ReplicationPad1d {
 	return build(new(ReplicationPad1d), []any{padding}, options)
 }
@@ -1429,7 +1429,7 @@ type ReplicationPad2d struct {
 	leaf
 }
 
-// NewReplicationPad2d makes a ReplicationPad2d; see [ReplicationPad2d] for the arguments and [Option] for those that have a default.
+// NewReplicationPad2d returns a new [ReplicationPad2d]; the arguments that have a default there are options.
 func NewReplicationPad2d(padding any, options ...Option) *ReplicationPad2d {
 	return build(new(ReplicationPad2d), []any{padding}, options)
 }
@@ -1442,7 +1442,7 @@ type ReplicationPad3d struct {
 	leaf
 }
 
-// NewReplicationPad3d makes a ReplicationPad3d; see [ReplicationPad3d] for the arguments and [Option] for those that have a default.
+// NewReplicationPad3d returns a new [ReplicationPad3d]; the arguments that have a default there are options.
 func NewReplicationPad3d(padding any, options ...Option) *ReplicationPad3d {
 	return build(new(ReplicationPad3d), []any{padding}, options)
 }
@@ -1455,7 +1455,7 @@ type SELU struct {
 	leaf
 }
 
-// NewSELU makes a SELU; see [SELU] for the arguments and [Option] for those that have a default.
+// NewSELU returns a new [SELU]; the arguments that have a default there are options.
 func NewSELU(options ...Option) *SELU { return build(new(SELU), nil, options) }
 
 // Forward calls the layer.
@@ -1466,7 +1466,7 @@ type SiLU struct {
 	leaf
 }
 
-// NewSiLU makes a SiLU; see [SiLU] for the arguments and [Option] for those that have a default.
+// NewSiLU returns a new [SiLU]; the arguments that have a default there are options.
 func NewSiLU(options ...Option) *SiLU { return build(new(SiLU), nil, options) }
 
 // Forward calls the layer.
@@ -1477,7 +1477,7 @@ type Sigmoid struct {
 	leaf
 }
 
-// NewSigmoid makes a Sigmoid; see [Sigmoid] for the arguments and [Option] for those that have a default.
+// NewSigmoid returns a new [Sigmoid]; the arguments that have a default there are options.
 func NewSigmoid(options ...Option) *Sigmoid { return build(new(Sigmoid), nil, options) }
 
 // Forward calls the layer.
@@ -1488,7 +1488,7 @@ type SmoothL1Loss struct {
 	leaf
 }
 
-// NewSmoothL1Loss makes a SmoothL1Loss; see [SmoothL1Loss] for the arguments and [Option] for those that have a default.
+// NewSmoothL1Loss returns a new [SmoothL1Loss]; the arguments that have a default there are options.
 func NewSmoothL1Loss(options ...Option) *SmoothL1Loss { return build(new(SmoothL1Loss), nil, options) }
 
 // Forward calls the layer.
@@ -1501,7 +1501,7 @@ type SoftMarginLoss struct {
 	leaf
 }
 
-// NewSoftMarginLoss makes a SoftMarginLoss; see [SoftMarginLoss] for the arguments and [Option] for those that have a default.
+// NewSoftMarginLoss returns a new [SoftMarginLoss]; the arguments that have a default there are options.
 func NewSoftMarginLoss(options ...Option) *SoftMarginLoss {
 	return build(new(SoftMarginLoss), nil, options)
 }
@@ -1516,7 +1516,7 @@ type Softmax struct {
 	leaf
 }
 
-// NewSoftmax makes a Softmax; see [Softmax] for the arguments and [Option] for those that have a default.
+// NewSoftmax returns a new [Softmax]; the arguments that have a default there are options.
 func NewSoftmax(options ...Option) *Softmax { return build(new(Softmax), nil, options) }
 
 // Forward calls the layer.
@@ -1527,7 +1527,7 @@ type Softmax2d struct {
 	leaf
 }
 
-// NewSoftmax2d makes a Softmax2d; see [Softmax2d] for the arguments and [Option] for those that have a default.
+// NewSoftmax2d returns a new [Softmax2d]; the arguments that have a default there are options.
 func NewSoftmax2d(options ...Option) *Softmax2d { return build(new(Softmax2d), nil, options) }
 
 // Forward calls the layer.
@@ -1538,7 +1538,7 @@ type Softmin struct {
 	leaf
 }
 
-// NewSoftmin makes a Softmin; see [Softmin] for the arguments and [Option] for those that have a default.
+// NewSoftmin returns a new [Softmin]; the arguments that have a default there are options.
 func NewSoftmin(options ...Option) *Softmin { return build(new(Softmin), nil, options) }
 
 // Forward calls the layer.
@@ -1549,7 +1549,7 @@ type Softplus struct {
 	leaf
 }
 
-// NewSoftplus makes a Softplus; see [Softplus] for the arguments and [Option] for those that have a default.
+// NewSoftplus returns a new [Softplus]; the arguments that have a default there are options.
 func NewSoftplus(options ...Option) *Softplus { return build(new(Softplus), nil, options) }
 
 // Forward calls the layer.
@@ -1560,7 +1560,7 @@ type Softshrink struct {
 	leaf
 }
 
-// NewSoftshrink makes a Softshrink; see [Softshrink] for the arguments and [Option] for those that have a default.
+// NewSoftshrink returns a new [Softshrink]; the arguments that have a default there are options.
 func NewSoftshrink(options ...Option) *Softshrink { return build(new(Softshrink), nil, options) }
 
 // Forward calls the layer.
@@ -1571,7 +1571,7 @@ type Softsign struct {
 	leaf
 }
 
-// NewSoftsign makes a Softsign; see [Softsign] for the arguments and [Option] for those that have a default.
+// NewSoftsign returns a new [Softsign]; the arguments that have a default there are options.
 func NewSoftsign(options ...Option) *Softsign { return build(new(Softsign), nil, options) }
 
 // Forward calls the layer.
@@ -1582,7 +1582,7 @@ type Tanh struct {
 	leaf
 }
 
-// NewTanh makes a Tanh; see [Tanh] for the arguments and [Option] for those that have a default.
+// NewTanh returns a new [Tanh]; the arguments that have a default there are options.
 func NewTanh(options ...Option) *Tanh { return build(new(Tanh), nil, options) }
 
 // Forward calls the layer.
@@ -1593,7 +1593,7 @@ type Tanhshrink struct {
 	leaf
 }
 
-// NewTanhshrink makes a Tanhshrink; see [Tanhshrink] for the arguments and [Option] for those that have a default.
+// NewTanhshrink returns a new [Tanhshrink]; the arguments that have a default there are options.
 func NewTanhshrink(options ...Option) *Tanhshrink { return build(new(Tanhshrink), nil, options) }
 
 // Forward calls the layer.
@@ -1604,7 +1604,7 @@ type Threshold struct {
 	leaf
 }
 
-// NewThreshold makes a Threshold; see [Threshold] for the arguments and [Option] for those that have a default.
+// NewThreshold returns a new [Threshold]; the arguments that have a default there are options.
 func NewThreshold(threshold float64, value float64, options ...Option) *Threshold {
 	return build(new(Threshold), []any{threshold, value}, options)
 }
@@ -1617,7 +1617,7 @@ type TripletMarginLoss struct {
 	leaf
 }
 
-// NewTripletMarginLoss makes a TripletMarginLoss; see [TripletMarginLoss] for the arguments and [Option] for those that have a default.
+// NewTripletMarginLoss returns a new [TripletMarginLoss]; the arguments that have a default there are options.
 func NewTripletMarginLoss(options ...Option) *TripletMarginLoss {
 	return build(new(TripletMarginLoss), nil, options)
 }
@@ -1632,7 +1632,7 @@ type Unflatten struct {
 	leaf
 }
 
-// NewUnflatten makes a Unflatten; see [Unflatten] for the arguments and [Option] for those that have a default.
+// NewUnflatten returns a new [Unflatten]; the arguments that have a default there are options.
 func NewUnflatten(dim int, unflattenedSize any, options ...Option) *Unflatten {
 	return build(new(Unflatten), []any{dim, unflattenedSize}, options)
 }
@@ -1645,7 +1645,7 @@ type Unfold struct {
 	leaf
 }
 
-// NewUnfold makes a Unfold; see [Unfold] for the arguments and [Option] for those that have a default.
+// NewUnfold returns a new [Unfold]; the arguments that have a default there are options.
 func NewUnfold(kernelSize any, options ...Option) *Unfold {
 	return build(new(Unfold), []any{kernelSize}, options)
 }
@@ -1658,7 +1658,7 @@ type Upsample struct {
 	leaf
 }
 
-// NewUpsample makes a Upsample; see [Upsample] for the arguments and [Option] for those that have a default.
+// NewUpsample returns a new [Upsample]; the arguments that have a default there are options.
 func NewUpsample(options ...Option) *Upsample { return build(new(Upsample), nil, options) }
 
 // Forward calls the layer.
@@ -1669,7 +1669,7 @@ type UpsamplingBilinear2d struct {
 	leaf
 }
 
-// NewUpsamplingBilinear2d makes a UpsamplingBilinear2d; see [UpsamplingBilinear2d] for the arguments and [Option] for those that have a default.
+// NewUpsamplingBilinear2d returns a new [UpsamplingBilinear2d]; the arguments that have a default there are options.
 func NewUpsamplingBilinear2d(options ...Option) *UpsamplingBilinear2d {
 	return build(new(UpsamplingBilinear2d), nil, options)
 }
@@ -1684,7 +1684,7 @@ type UpsamplingNearest2d struct {
 	leaf
 }
 
-// NewUpsamplingNearest2d makes a UpsamplingNearest2d; see [UpsamplingNearest2d] for the arguments and [Option] for those that have a default.
+// NewUpsamplingNearest2d returns a new [UpsamplingNearest2d]; the arguments that have a default there are options.
 func NewUpsamplingNearest2d(options ...Option) *UpsamplingNearest2d {
 	return build(new(UpsamplingNearest2d), nil, options)
 }
@@ -1699,7 +1699,7 @@ type ZeroPad1d struct {
 	leaf
 }
 
-// NewZeroPad1d makes a ZeroPad1d; see [ZeroPad1d] for the arguments and [Option] for those that have a default.
+// NewZeroPad1d returns a new [ZeroPad1d]; the arguments that have a default there are options.
 func NewZeroPad1d(padding any, options ...Option) *ZeroPad1d {
 	return build(new(ZeroPad1d), []any{padding}, options)
 }
@@ -1712,7 +1712,7 @@ type ZeroPad2d struct {
 	leaf
 }
 
-// NewZeroPad2d makes a ZeroPad2d; see [ZeroPad2d] for the arguments and [Option] for those that have a default.
+// NewZeroPad2d returns a new [ZeroPad2d]; the arguments that have a default there are options.
 func NewZeroPad2d(padding any, options ...Option) *ZeroPad2d {
 	return build(new(ZeroPad2d), []any{padding}, options)
 }
@@ -1725,7 +1725,7 @@ type ZeroPad3d struct {
 	leaf
 }
 
-// NewZeroPad3d makes a ZeroPad3d; see [ZeroPad3d] for the arguments and [Option] for those that have a default.
+// NewZeroPad3d returns a new [ZeroPad3d]; the arguments that have a default there are options.
 func NewZeroPad3d(padding any, options ...Option) *ZeroPad3d {
 	return build(new(ZeroPad3d), []any{padding}, options)
 }

@@ -165,13 +165,30 @@ func (f *form) run(m *libtorch.Mode, args []any, kw []torch.Kwarg) (any, error) 
 		return nil, err
 	}
 	if f.body == nil {
-		return nil, ir.Errorf(ir.ErrUnsupported, "%s has no implementation here", f.target.Name())
+		return nil, errNoBody(f)
 	}
+	return f.compute(m, values), nil
+}
+
+func errNoBody(f *form) error {
+	return ir.Errorf(ir.ErrUnsupported, "%s has no implementation here", f.target.Name())
+}
+
+// compute runs the body on real values; it panics with a *torch.Error.
+func (f *form) compute(m *libtorch.Mode, values map[string]any) any {
 	for name, v := range values {
 		values[name] = Plain(v)
 	}
 	c := &call{mode: m, form: f, values: values}
-	return c.finish(f.body(c)), nil
+	done := false
+	defer func() {
+		if !done {
+			c.finish(nil) // a failed call leaves nothing open
+		}
+	}()
+	result := c.finish(f.body(c))
+	done = true
+	return result
 }
 
 // Call calls torch.nn.functional.<name> with arguments in Python's order: it
@@ -197,15 +214,10 @@ func Call(name string, args []any, kw []torch.Kwarg) any {
 			return f.record(values)
 		}
 	}
-	all := make([]torch.Kwarg, 0, len(values))
-	for _, p := range f.params {
-		all = append(all, torch.Kw(p.name, values[p.name]))
+	if f.body == nil {
+		panic(&torch.Error{Op: f.target.Name(), Err: errNoBody(f)})
 	}
-	v, err := torch.Invoke(nil, f.target, nil, all)
-	if err != nil {
-		panic(err)
-	}
-	return v
+	return f.compute(nil, values)
 }
 
 // Has reports whether name is a function of torch.nn.functional that [Call]

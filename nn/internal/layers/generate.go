@@ -55,7 +55,7 @@ func (c *Class) generate(b *bytes.Buffer) {
 			values = append(values, lowerCamel(p.Name))
 		}
 	}
-	fmt.Fprintf(b, "\n// New%s makes a %s; see [%s] for the arguments and [Option] for those that have a default.\n", n, n, n)
+	fmt.Fprintf(b, "\n// New%s returns a new [%s]; the arguments that have a default there are options.\n", n, n)
 	given := "nil"
 	if len(values) > 0 {
 		given = "[]any{" + strings.Join(values, ", ") + "}"
