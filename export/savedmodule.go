@@ -2,6 +2,7 @@ package export
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -14,7 +15,7 @@ const graphModuleFunc = "torch.fx.graph_module.reduce_graph_module"
 // ModuleClasses takes the classes that whole modules are made of, for [Classes].
 // They become data, from which [Saved.Module] makes a module.
 func ModuleClasses(name string) bool {
-	for _, prefix := range []string{"torch.fx.", "torch.nn.", "torch.utils._pytree.", "builtins.", "collections.", "typing.", "operator.", "_operator.", "math."} {
+	for _, prefix := range []string{"torch.fx.", "torch.nn.", "torch._C._nn.", "torch.utils._pytree.", "builtins.", "collections.", "typing.", "operator.", "_operator.", "math."} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
@@ -42,9 +43,7 @@ func (s *Saved) Module(opts ...ir.ParseOption) (any, error) {
 	}
 	r := &savedReader{opts: opts, seen: map[*Instance]any{}, weight: map[any]int{}}
 	m := r.module(i, "")
-	for _, text := range r.f.warnings {
-		s.Warnings = append(s.Warnings, text)
-	}
+	s.Warnings = append(s.Warnings, r.f.warnings...)
 	return m, r.f.join()
 }
 
@@ -241,7 +240,7 @@ func (r *savedReader) graphModule(i *Instance, path string) *ir.GraphModule {
 
 // noParameter are attributes of layers that are no parameters of their
 // constructors, although no underscore says so.
-var noParameter = words("training transposed mode name head_dim all_weights call_super_init dump_patches T_destination")
+var noParameter = words("training transposed mode name head_dim bias_k bias_v activation_relu_or_gelu all_weights call_super_init dump_patches T_destination")
 
 // layer makes the description of a module of torch.nn.
 func (r *savedReader) layer(i *Instance, path string) *SavedModule {
@@ -277,7 +276,46 @@ func (r *savedReader) layer(i *Instance, path string) *SavedModule {
 		}
 		r.f.add(ir.ErrUnsupported, "module %s.%s: a GraphModule inside a module of torch.nn is not supported", pathOrRoot(path), clip(name))
 	})
+	m.constructorOfParts(state)
 	return m
+}
+
+// constructorOfParts adds the arguments that only the parts of a module tell.
+func (m *SavedModule) constructorOfParts(state *ir.PyDict) {
+	add := func(name string, a ir.Arg) {
+		if a != nil {
+			m.Args = append(m.Args, SavedArg{Name: name, Text: ir.Repr(a), Value: a})
+		}
+	}
+	of := func(child, name string) ir.Arg {
+		if c := m.Child(child); c != nil {
+			for _, a := range c.Args {
+				if a.Name == name {
+					return a.Value
+				}
+			}
+		}
+		return nil
+	}
+	switch m.Class {
+	case "MultiheadAttention":
+		k, _ := entry(state, "_parameters").Get("bias_k")
+		add("add_bias_kv", ir.Bool(k != nil))
+		if m.Child("out_proj") != nil { // which tells embed_dim and bias, as in Python's repr
+			m.Args = slices.DeleteFunc(m.Args, func(a SavedArg) bool { return a.Name == "embed_dim" })
+		}
+	case "TransformerEncoderLayer", "TransformerDecoderLayer":
+		add("d_model", of("linear1", "in_features"))
+		add("nhead", of("self_attn", "num_heads"))
+		add("dim_feedforward", of("linear1", "out_features"))
+		add("dropout", of("dropout", "p"))
+		add("layer_norm_eps", of("norm1", "eps"))
+		add("batch_first", of("self_attn", "batch_first"))
+		add("bias", of("linear1", "bias"))
+		if f, _ := state.Get("activation"); f == PyGlobal("torch._C._nn.gelu") || f == PyGlobal("torch.nn.functional.gelu") {
+			add("activation", ir.Str("gelu"))
+		}
+	}
 }
 
 // biasIsArgument tells the layers whose constructors take bias: linear ones,

@@ -76,13 +76,20 @@ func TestSavedLayers(t *testing.T) {
 	m, err := openModule(t, "layers")
 	require.NoError(t, err)
 	s := m.(*SavedModule)
-	assert.Equal(t, []string{"0", "1", "2"}, s.Names)
+	assert.Equal(t, []string{"0", "1", "2", "3"}, s.Names)
 	assert.Equal(t, "Conv2d(in_channels=3, out_channels=4, kernel_size=(3, 1), stride=(1, 1), padding='same', dilation=(1, 1), groups=1, padding_mode='zeros', bias=False)",
 		s.Children[0].Repr())
 	assert.Equal(t, "Dropout(p=0.25, inplace=False)", s.Children[1].Repr())
 	assert.True(t, s.Children[1].Eval)
 	assert.False(t, s.Children[0].Eval)
 	assert.Equal(t, "LSTM(input_size=4, hidden_size=5, num_layers=2, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0)", s.Children[2].Repr())
+	encoder, _, _ := strings.Cut(s.Children[3].Repr(), "\n  (linear1)")
+	assert.Equal(t, `TransformerEncoderLayer(
+  norm_first=False, d_model=4, nhead=2, dim_feedforward=3, dropout=0.1, layer_norm_eps=1e-05, batch_first=False, bias=True, activation='gelu'
+  (self_attn): MultiheadAttention(
+    kdim=4, vdim=4, num_heads=2, dropout=0.1, batch_first=False, add_zero_attn=False, add_bias_kv=False
+    (out_proj): NonDynamicallyQuantizableLinear(in_features=4, out_features=4, bias=True)
+  )`, encoder)
 }
 
 func TestSavedModuleOfPythonCode(t *testing.T) {

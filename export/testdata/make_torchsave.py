@@ -210,7 +210,8 @@ refused("function", {"f": os.path.join}, "a function of Python", "posixpath.join
 
 whole("graph_module", torch.fx.symbolic_trace(Net()), "a GraphModule of torch.fx")
 whole("graph_module_nested", nested(), "a GraphModule that holds another")
-whole("layers", torch.nn.Sequential(torch.nn.Conv2d(3, 4, (3, 1), padding="same", bias=False), torch.nn.Dropout(0.25).eval(), torch.nn.LSTM(4, 5, 2)),
+whole("layers", torch.nn.Sequential(torch.nn.Conv2d(3, 4, (3, 1), padding="same", bias=False), torch.nn.Dropout(0.25).eval(), torch.nn.LSTM(4, 5, 2),
+                                   torch.nn.TransformerEncoderLayer(4, 2, dim_feedforward=3, activation="gelu")),
       "modules of torch.nn")
 whole("python_class", Net(), "a module of Python code, which only Python has")
 
