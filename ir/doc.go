@@ -38,7 +38,8 @@
 //
 // [Graph.String], [Graph.Tabular], [GraphModule.Code], [GraphModule.Readable] and
 // [Graph.PythonCode] give the same text, byte for byte, as torch.fx 2.15; the
-// tests replay recorded graphs. [Graph.JSON] is for programs.
+// tests replay recorded graphs. [ParseCode] reads the code back into a graph.
+// [Graph.JSON] is for programs.
 //
 // # Invariants
 //

@@ -217,7 +217,7 @@ func (p *parser) globalExpression() (expression, error) {
 	if err := p.pieces(&names); err != nil {
 		return expression{}, err
 	}
-	if !p.isSymbol("(") || beginsWithReceiver(names.pieces) {
+	if !p.isSymbol("(") || beginsWithReceiver(names.pieces) || p.isTensorText(names.String()) {
 		p.lexer, p.depth = start, depth
 		a, err := p.literal()
 		if err != nil {

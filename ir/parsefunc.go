@@ -169,10 +169,13 @@ func (p *parser) paramName() (*param, error) {
 	return a, err
 }
 
-// words reads these tokens.
+// words reads these tokens; "\n" is the end of a line.
 func (p *parser) words(texts ...string) error {
 	for _, s := range texts {
-		if s == "\n" && p.tok.kind == tokenNewline {
+		if s == "\n" {
+			if p.tok.kind != tokenNewline && p.tok.kind != tokenEnd {
+				return p.fail("the end of the line")
+			}
 			p.next()
 		} else if err := p.expect(s); err != nil {
 			return err

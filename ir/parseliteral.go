@@ -286,6 +286,9 @@ func (p *parser) named() (Arg, error) {
 		q.pieces = append(q.pieces, p.tok.text)
 		p.next()
 	}
+	if p.isTensorText(q.String()) {
+		return p.tensorText()
+	}
 	if p.isSymbol("(") {
 		return p.constructor(t, q.String())
 	}
@@ -349,17 +352,20 @@ func (p *parser) constructor(t token, name string) (Arg, error) {
 			return bad("device(type='cpu') or device(type='cuda', index=0)")
 		}
 		return d, nil
-	case "torch.Tensor":
-		m, ok := tensorOf(p, args, kwargs)
-		if !ok {
-			return bad("torch.Tensor(size=[...], dtype=...)")
-		}
-		return Opaque{&CodeTensor{m}}, nil
 	}
-	if strings.Contains(name, ".") && t.text != "torch" {
-		return bad("a value")
+	if !p.isClass(name) {
+		return nil, p.failAt(t.pos, "a literal", "a call of "+quoted(name))
 	}
 	return p.namedTuple(t, name, args, kwargs)
+}
+
+// isClass reports whether what a name stands for can be a namedtuple class: one
+// whose fields are known, or with a capital letter, as Python writes classes.
+// Anything else that is called is an operation, and would need a line.
+func (p *parser) isClass(name string) bool {
+	object := p.functionName(name)
+	_, known := p.cfg.fields[FuncOf(object).Name()]
+	return known || strings.HasPrefix(object, "torch.return_types.") || enumClass(object)
 }
 
 // namedTuple makes an instance of a namedtuple class, written with its fields
@@ -414,31 +420,40 @@ func deviceOf(args []Arg, kwargs []Keyword) (Device, bool) {
 	return d, ok && err == nil
 }
 
-// tensorOf reads what generated code writes of a tensor.
-func tensorOf(p *parser, args []Arg, kwargs []Keyword) (m TensorMeta, ok bool) {
-	if len(args) > 0 || len(kwargs) != 2 || kwargs[0].Name != "size" || kwargs[1].Name != "dtype" {
-		return m, false
+// isTensorText reports whether "torch.Tensor" begins what code writes of a
+// tensor, and not a call of the class.
+func (p *parser) isTensorText(name string) bool {
+	return name == "torch.Tensor" && p.isSymbol("(") && p.peek().text == "size"
+}
+
+// tensorText reads "(size=[2, 3], dtype=float32)".
+func (p *parser) tensorText() (Arg, error) {
+	if err := p.words("(", "size", "="); err != nil {
+		return nil, err
 	}
-	sizes, isList := kwargs[0].Value.(List)
+	pos := p.tok.pos
+	v, err := p.literal()
+	if err != nil {
+		return nil, err
+	}
+	var m TensorMeta
+	sizes, ok := v.(List)
 	for _, s := range sizes.items {
 		n, isInt := s.(Int)
-		if !isInt {
-			return m, false
-		}
+		ok = ok && isInt && n >= 0
 		m.Sizes = append(m.Sizes, SizeOf(int64(n)))
 	}
-	switch d := kwargs[1].Value.(type) {
-	case DType:
-		m.DType = d
-	case *Func:
-		// the name without torch, of which bool and others are Python's too
-		dt, err := ParseDType("torch." + d.Base())
-		if err != nil {
-			return m, false
-		}
-		m.DType = dt
+	if !ok {
+		return nil, p.failAt(pos, "a list of sizes", Repr(v))
 	}
-	return m, isList && m.DType.Valid()
+	if err := p.words(",", "dtype", "="); err != nil {
+		return nil, err
+	}
+	if m.DType, err = ParseDType("torch." + p.tok.text); err != nil {
+		return nil, p.fail("a dtype")
+	}
+	p.next()
+	return Opaque{&CodeTensor{m}}, p.expect(")")
 }
 
 // torchLiterals maps "torch.float32" and the like to their values.
