@@ -19,9 +19,8 @@
 // either rewritten at a match or as it was; it reports the nodes that it made
 // and removed. It knows no tensors and cannot compare numbers: that pattern and
 // replacement compute the same is the caller's to know. It moves no step with an
-// effect, but as in torch.fx the steps of a match are gathered in one place: a
-// step outside of the match that writes a tensor which the match reads, between
-// the match's nodes, is not seen.
+// effect and refuses a match whose inputs are written in the middle of it, as far
+// as that shows without knowing what is a view of what.
 //
 // A [Matcher] may be shared by goroutines; the module being rewritten may not.
 package rewriter

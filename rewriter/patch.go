@@ -13,6 +13,7 @@ type patch struct {
 	pattern  *ir.Graph
 	match    *Match
 	with     *ir.Graph
+	writers  writers
 	copied   map[*ir.Node]ir.Arg // node of with -> what stands for it in graph
 	spliced  map[*ir.Node]bool   // placeholders of with whose items go into the list that they stand in
 	results  []ir.Arg            // what takes the place of the match's results, once the patch is applied
@@ -25,7 +26,7 @@ type patch struct {
 // newPatch finds the place for a replacement.
 func newPatch(e *edit, m *Match, with *ir.Graph) (*patch, error) {
 	p := &patch{
-		graph: e.module.Graph(), pattern: e.pattern, match: m, with: with,
+		graph: e.module.Graph(), pattern: e.pattern, match: m, with: with, writers: e.writers,
 		copied: map[*ir.Node]ir.Arg{}, spliced: map[*ir.Node]bool{}, computed: map[*ir.Node]bool{},
 	}
 	for n := range m.computed() {
@@ -43,6 +44,18 @@ func newPatch(e *edit, m *Match, with *ir.Graph) (*patch, error) {
 func (p *patch) place() error {
 	if p.at = p.upstream(); p.at == nil {
 		return ir.Errorf(ir.ErrAssertion, "replace at %s: The insert point can't be None", p.match.At().Name())
+	}
+	if x, _ := p.overwritten(); x != nil {
+		// a first user far below is no reason to read what was written meanwhile
+		var last *ir.Node
+		for n := range p.computed {
+			if last == nil || last.Before(n) {
+				last = n
+			}
+		}
+		if last.Before(p.at) {
+			p.at = last.Next()
+		}
 	}
 	read := p.lastRead()
 	moves := read != nil && !read.Before(p.at) // the copy, from torch.fx's place

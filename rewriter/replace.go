@@ -35,6 +35,10 @@ func ReplacePattern(m *ir.GraphModule, pattern, replacement any) ([]Match, error
 //     makes a graph in a wrong order there. When such a move would change the order
 //     of effects, or an input depends on a result, the match is reported as an
 //     error of class [ir.ErrRuntime].
+//   - Where something writes an input between the match and the first user, the
+//     copy stands directly behind the match; a match in the middle of which an input
+//     is written stays. torch.fx has the copy read other numbers than the match did.
+//     Writes through a view are not seen.
 //   - Attributes that the replacement's targets name and m lacks come from the
 //     module that the replacement belongs to, under the same path: nested graph
 //     modules as copies, other values shared. What m has already stays.
@@ -48,7 +52,7 @@ func Replace(m *ir.GraphModule, pattern any, opts ...Option) ([]Replaced, error)
 	if c.matchOutput || c.overlapping {
 		return nil, ir.Errorf(ir.ErrValue, "replace: expected matches that can be replaced one by one, got MatchOutput or Overlapping")
 	}
-	e := &edit{module: m, config: c}
+	e := &edit{module: m, config: c, writers: writers{}}
 	var err error
 	if e.pattern, err = graphOf("pattern", pattern); err != nil {
 		return nil, err
@@ -62,6 +66,11 @@ func Replace(m *ir.GraphModule, pattern any, opts ...Option) ([]Replaced, error)
 	matches, err := e.find()
 	if err != nil {
 		return nil, err
+	}
+	if len(matches) > 0 {
+		for n := range m.Graph().Nodes() {
+			e.writers.add(n)
+		}
 	}
 	for i := range matches {
 		if err := e.replace(&matches[i]); err != nil {
@@ -83,6 +92,7 @@ type edit struct {
 	config  *config
 	pattern *ir.Graph
 	common  *ir.Graph // the replacement, nil where a callback makes it
+	writers writers
 	moved   map[*ir.Node]move
 	done    []Replaced
 }
@@ -204,6 +214,12 @@ func (e *edit) replace(m *Match) error {
 	if err != nil {
 		return err
 	}
+	if x, n := p.overwritten(); x != nil {
+		if e.config.explain != nil {
+			e.config.explain(Reason{At: m.At(), Want: m.Anchor, Why: n.Name() + " writes the input " + x.Name() + " in the middle of the match"})
+		}
+		return nil
+	}
 	if err := takeAttributes(e.module, with); err != nil {
 		return err
 	}
@@ -212,6 +228,9 @@ func (e *edit) replace(m *Match) error {
 		return err
 	}
 	e.done = append(e.done, r)
+	for _, n := range r.Made {
+		e.writers.add(n)
+	}
 	if e.moved == nil {
 		e.moved = map[*ir.Node]move{}
 	}

@@ -60,6 +60,40 @@ func TestEffectsAreNotReordered(t *testing.T) {
 	assert.Equal(t, before, g.String(), "nothing was changed")
 }
 
+// The copy would read x after it was written, the match read it before.
+func TestMatchWithAnInputWrittenInTheMiddleStays(t *testing.T) {
+	pattern, replacement := def("a", "n = torch.neg(a)", "r = torch.relu(n)", "return r"), def("a", "m = torch.sin(a)", "return m")
+	tests := []struct {
+		name, write string
+		want        int
+	}{
+		{"method in place", "x.add_(1)", 0},
+		{"function in place", "torch.relu_(x)", 0},
+		{"overload", "torch.ops.aten.add_.Tensor(x, 1)", 0},
+		{"operator", "operator.iadd(x, 1)", 0},
+		{"out", "torch.add(y, 1, out = x)", 0},
+		{"read only", "torch.add(x, 1)", 1},
+		{"random, and writes nothing", "torch.bernoulli(x)", 1},
+		{"another value is written", "y.add_(x)", 1},
+		{"overload that reads it", "torch.ops.aten.add_.Tensor(y, x)", 1},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			g := parsed(t, def("x, y", "n = torch.neg(x)", "w = "+tc.write, "r = torch.relu(n)", "return (r, w)"))
+			var reasons []string
+			done, err := Replace(module(t, g), pattern, With(replacement), Explain(func(r Reason) { reasons = append(reasons, r.String()) }))
+			require.NoError(t, err)
+			assert.Len(t, done, tc.want)
+			if tc.want == 0 {
+				assert.Equal(t, []string{"at r, against r: w writes the input x in the middle of the match"}, reasons)
+			}
+		})
+	}
+	body, done := rewritten(t, def("x", "w = x.add_(1)", "n = torch.neg(x)", "r = torch.relu(n)", "v = x.mul_(2)", "return (r, v)"), pattern, replacement)
+	assert.Len(t, done, 1, "before the match it does no harm, and behind it the copy stands before it")
+	assert.Equal(t, []string{"w = x.add_(1)", "m = torch.sin(x)", "v = x.mul_(2)", "return (m, v)"}, body)
+}
+
 func TestResultsThatAreInputs(t *testing.T) {
 	pattern := def("x, y", "add = torch.add(x, y)", "return (add, x)")
 	tests := []struct {
