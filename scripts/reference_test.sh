@@ -28,3 +28,7 @@ bin/torchfx setup
 rm -rf "$cases"
 "$python" scripts/reference_cases.py --fixtures "$fixtures" --out "$cases" --only "$only"
 bin/torchfx parity --run "$only" "$cases"
+if [[ -z $only ]]; then
+  # PyTorch imports and runs the folders that Go writes
+  TORCHFX_PYTHON=$PWD/$python go test ./export -count=1 -run TestFolderInPython
+fi
