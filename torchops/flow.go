@@ -1,6 +1,7 @@
 package torchops
 
 import (
+	"fmt"
 	"iter"
 	"sync"
 
@@ -30,6 +31,14 @@ func (v Value) record(op ir.Op, target any, args []any, kw []Kwarg) Value {
 	}
 	op, target, args = asPython(op, target, args)
 	return v.recorder.Record(op, target, args, kw)
+}
+
+// String names what v stands for, as Python's text of a proxy does: Proxy(x).
+func (v Value) String() string {
+	if a, ok := v.ref.(*attribute); ok {
+		return a.of.String() + "." + a.name
+	}
+	return fmt.Sprintf("Proxy(%v)", v.ref)
 }
 
 // Op records Python's operator of the name with v on the left: v.Op("add", 1) is

@@ -28,7 +28,11 @@ func (e *Error) Error() string {
 	if e.Source != "" {
 		s += " at " + e.Source
 	}
-	return s + ": " + e.Err.Error()
+	cause := e.Err
+	if inner, ok := cause.(*torch.Error); ok && inner.Op == "trace" {
+		cause = inner.Err
+	}
+	return s + ": " + cause.Error()
 }
 
 // Unwrap returns the cause.

@@ -40,7 +40,7 @@ func (t *Tracer) lowerValue(v any) ir.Arg {
 	case ArgCreator:
 		return v.CreateArg(t)
 	case *ir.Node:
-		fail("a node is no value of a model: use what stands for it")
+		fail(ir.ErrType, "a node is no value of a model: use what stands for it")
 	case ir.Arg:
 		return v
 	case *torch.Tensor:
@@ -62,7 +62,7 @@ func (t *Tracer) lowerValue(v any) ir.Arg {
 		var pairs []ir.Pair
 		for key, item := range v.All() {
 			if _, traced := torch.ValueOf(key); traced {
-				fail("Keys for dictionaries used as an argument cannot contain a Node. Got key: %v", key)
+				fail(ir.ErrRuntime, "Keys for dictionaries used as an argument cannot contain a Node. Got key: %v", t.lower(key))
 			}
 			pairs = append(pairs, ir.Pair{Key: t.lower(key), Value: t.lower(item)})
 		}
@@ -119,7 +119,7 @@ func (t *Tracer) container(r reflect.Value) ir.Arg {
 	case isStruct(r.Type()):
 		return t.lower(objectOf(r))
 	}
-	fail("argument of type: %s", r.Type())
+	fail(ir.ErrNotImplemented, "argument of type: %s", r.Type())
 	return nil
 }
 
@@ -194,6 +194,6 @@ func (t *Tracer) module(m nn.Module) *ir.Node {
 	return t.create(NodeSpec{Op: ir.GetAttr, Target: ir.Path(s.Path)})
 }
 
-func fail(format string, args ...any) {
-	panic(&torch.Error{Op: "trace", Err: ir.Errorf(ir.ErrNotImplemented, format, args...)})
+func fail(class *ir.Class, format string, args ...any) {
+	panic(&torch.Error{Op: "trace", Err: ir.Errorf(class, format, args...)})
 }

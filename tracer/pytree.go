@@ -198,14 +198,14 @@ func fit(v any, want reflect.Type, name string) reflect.Value {
 		for key, item := range d.All() {
 			k, ok := key.(string)
 			if !ok {
-				fail("parameter %s: expected keys that are strings, got %T", name, key)
+				fail(ir.ErrTrace, "parameter %s: expected keys that are strings, got %T", name, key)
 			}
 			out.SetMapIndex(reflect.ValueOf(k).Convert(want.Key()), fit(item, want.Elem(), fmt.Sprintf("%s[%q]", name, k)))
 		}
 		return out
 	}
 	if _, traced := torch.ValueOf(v); traced && !stands(want) {
-		fail("parameter %s: a %s cannot stand for a node; give it by Concrete", name, want)
+		fail(ir.ErrTrace, "parameter %s: a %s cannot stand for a node; give it by Concrete", name, want)
 	}
 	return torch.Convert(v, want)
 }
@@ -228,7 +228,7 @@ func fitStruct(v any, want reflect.Type, name string) reflect.Value {
 	case *ir.PyDict:
 		get = func(field string) (any, bool) { return v.Get(field) }
 	default:
-		fail("parameter %s: expected an object or a dict for %s, got %T", name, want, v)
+		fail(ir.ErrTrace, "parameter %s: expected an object or a dict for %s, got %T", name, want, v)
 	}
 	out := reflect.New(want).Elem()
 	fieldsOf(want, func(i int, field string) {

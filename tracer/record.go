@@ -13,6 +13,9 @@ import (
 // root, which becomes a get_attr node at its first use.
 type parameter struct{ path string }
 
+// String returns the path.
+func (p parameter) String() string { return p.path }
+
 // Record appends a call; see torch.Recorder.
 func (t *Tracer) Record(op ir.Op, target any, args []any, kw []torch.Kwarg) torch.Value {
 	f, _ := target.(*ir.Func)

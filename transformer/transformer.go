@@ -22,7 +22,11 @@ type Default struct {
 // opcode.
 func (d Default) RunNode(r *interpreter.Run, n *ir.Node) (any, error) {
 	d.t.Follow(n)
-	return d.Default.RunNode(r, n)
+	out, err := d.Default.RunNode(r, n)
+	if v, traced := torch.ValueOf(out); traced {
+		return v, err // overrides may return tensors and sizes: the next one gets a Value
+	}
+	return out, err
 }
 
 // Placeholder makes the parameter of the new graph.
