@@ -202,10 +202,6 @@ func graphOf(what string, v any) (*ir.Graph, error) {
 		if err != nil {
 			return nil, ir.Errorf(ir.ErrSyntax, "%s: %w", what, err)
 		}
-		// which is how the reader of emitted code takes "return f(x)"
-		if t, ok := g.Last().Arg(0).(ir.NamedTuple); ok {
-			return nil, ir.Errorf(ir.ErrSyntax, "%s: expected one call a line and a name after return, got return %s(...)", what, t.Type.Base())
-		}
 		return g, nil
 	}
 	return nil, ir.Errorf(ir.ErrType, "%s: expected a *ir.Graph, a *ir.GraphModule or Python code, got %T", what, v)
