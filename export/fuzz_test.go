@@ -27,6 +27,8 @@ func FuzzArchive(f *testing.F) {
 	a := takeApart(f, "linear.pt2")
 	a.method = 8
 	f.Add(a.bytes())
+	f.Add(older(f, "state.pt2", flatParts).bytes())
+	f.Add(older(f, "linear.pt2", pickledParts).bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := Read(bytes.NewReader(data), int64(len(data)))
 		if err == nil {
