@@ -118,7 +118,7 @@ func runCell(f *frame) any {
 		}
 	}
 	op := map[string]string{"LSTMCell": "lstm_cell", "GRUCell": "gru_cell", "RNNCell": "rnn_" + f.string("nonlinearity") + "_cell"}[f.c.Name]
-	var state any = hx[0]
+	state := hx[0]
 	if count == 2 {
 		state = hx
 	}

@@ -48,7 +48,7 @@ func tripletWithDistance(f *frame) any {
 	args := []any{f.in("anchor"), f.in("positive"), f.in("negative")}
 	d := f.self("distance_function")
 	if m, ok := f.m.(*TripletMarginWithDistanceLoss).DistanceFunction.(distance); ok {
-		d = functional.Distance(func(x, y *torch.Tensor) *torch.Tensor { return Call2(m, x, y) })
+		d = func(x, y *torch.Tensor) *torch.Tensor { return Call2(m, x, y) }
 		if torch.Traced(args...) {
 			d = m
 		}

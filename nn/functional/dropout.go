@@ -4,7 +4,6 @@ import (
 	"maps"
 
 	"github.com/torchfx-go/torchfx/ir"
-	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 func dropouts() {
@@ -39,12 +38,12 @@ func (c *call) checkProbability() {
 // dropUnbatched drops whole channels; an input without batch gets one for it.
 func (c *call) dropUnbatched(batched int) any {
 	c.checkProbability()
-	x, out := c.t("input"), (*torch.Tensor)(nil)
+	x := c.t("input")
 	alone := x.Dim() != batched
 	if alone {
 		x = c.tensor(c.inplace("aten::unsqueeze"), x, 0)
 	}
-	out = c.tensor(c.inplace("aten::feature_dropout"), x, c.arg("p"), c.arg("training"))
+	out := c.tensor(c.inplace("aten::feature_dropout"), x, c.arg("p"), c.arg("training"))
 	if !alone {
 		return out
 	}

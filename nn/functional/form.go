@@ -180,6 +180,15 @@ func (f *form) compute(m *libtorch.Mode, values map[string]any) any {
 		values[name] = Plain(v)
 	}
 	c := &call{mode: m, form: f, values: values}
+	for i, p := range f.params { // the dispatcher would make a tensor of a number
+		_, isTensor := values[p.name].(*torch.Tensor)
+		if strings.HasSuffix(p.name, "_lengths") {
+			continue // of ctc_loss: lists of numbers too
+		}
+		if !isTensor && (p.annotation == "Tensor" || p.annotation == "Tensor | None" && values[p.name] != nil) {
+			c.fail(ir.ErrType, "%s(): argument '%s' (position %d) must be Tensor, not %s", f.name, p.name, i+1, torch.Describe(values[p.name]))
+		}
+	}
 	done := false
 	defer func() {
 		if !done {
