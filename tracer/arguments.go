@@ -123,10 +123,11 @@ func (t *Tracer) placeholders(types []reflect.Type, params []nn.Param, method bo
 	if err != nil || !isTree {
 		return values, nil, err
 	}
-	tree := &ir.PyTreeCodeGen{In: ir.TupleSpec(specs...)}
-	if method {
-		tree.Args = append(tree.Args, "self")
+	tree := &ir.PyTreeCodeGen{}
+	if method { // Python's code flattens self too, as a leaf
+		tree.Args, specs = append(tree.Args, "self"), append([]*ir.TreeSpec{ir.Leaf()}, specs...)
 	}
+	tree.In = ir.TupleSpec(specs...)
 	for _, p := range params {
 		tree.Args = append(tree.Args, p.Name)
 	}

@@ -72,6 +72,12 @@ func TestTrace_concrete_module_retrace(t *testing.T) {
 	require.NoError(t, err)
 	gm, err = tracer.SymbolicTrace(gm, pair)
 	sameCase(t, gm, err)
+	tree := gm.Graph().CodeGen().(ir.PyTreeCodeGen)
+	require.Equal(t, ir.TupleSpec(ir.Leaf(), ir.ListSpec(ir.Leaf(), ir.Leaf())), tree.In, "self is a leaf")
+	x := tensor(t, []float32{1, 2}, 1, 2)
+	out, err := run(gm, []any{x, x})
+	require.NoError(t, err)
+	require.Len(t, out, 2)
 }
 
 type listed struct {

@@ -12,11 +12,23 @@
 // traced, in other goroutines meanwhile. What a Forward assigns to fields is lost
 // with the shadow.
 //
+// Parameters may be tensors, sizes (torch.SymInt), values of unknown type
+// (torch.Value), structs of these, and, with [Concrete], anything else: an
+// argument that is fixed is checked by the graph, and the leaves of slices, maps
+// and structs are placeholders of their own, which an ir.PyTreeCodeGen finds in a
+// caller's containers.
+//
+// Functions that torch.Wrap was given are one node each. [IsLeaf] decides which
+// modules are. The options On… override single steps of a trace: the creation of
+// nodes, module calls, the lowering of arguments, and what loops and conditions
+// on traced values get, which otherwise is an error.
+//
 // What a trace cannot see: a branch on the number in a size is refused by the
-// compiler, since a size is a torch.SymInt; Item, Shape and the like of a traced
-// tensor panic with a *torch.Error, which Trace returns as an [*Error] with the
-// Go source line. A parameter becomes a get_attr node where it is used first,
-// while in Python it does where it is read first.
+// compiler, since a size is a torch.SymInt; Bool, Len, Shape and the like of a
+// traced tensor panic with a *torch.Error, which Trace returns as an [*Error] with
+// torch.fx's text and the Go source line. A parameter becomes a get_attr node
+// where it is used first, while in Python it does where it is read first; nn.Read
+// reads it.
 //
 // A Tracer traces one root at a time. Traces by different tracers are
 // independent of each other.
