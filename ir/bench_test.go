@@ -3,9 +3,6 @@ package ir
 import (
 	"fmt"
 	"testing"
-	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // wide returns a graph of n nodes: every tenth reads the first one, as a shared
@@ -50,46 +47,4 @@ func BenchmarkGraph(b *testing.B) {
 			})
 		}
 	}
-}
-
-// Nothing may be quadratic: 100,000 nodes take about a hundred times what 1,000
-// take. The bound is far above that, so that a loaded machine does not fail it,
-// and far below what one quadratic step would take.
-func TestLargeGraphsStayLinear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	const n = 100000
-	start := time.Now()
-	g := wide(n)
-	require.Equal(t, n, g.Len())
-	require.NoError(t, g.Lint(Strict()))
-	require.NotEmpty(t, g.String())
-	_, err := g.PythonCode("self")
-	require.NoError(t, err)
-	c := g.Clone()
-	require.NoError(t, Equal(g, c))
-	changed, err := c.EliminateDeadCode()
-	require.NoError(t, err)
-	require.True(t, changed)
-
-	// the shared node changes all its readers, and every reader goes
-	x, y := c.First(), c.GetAttr("w")
-	require.NoError(t, x.Append(y))
-	require.Len(t, x.ReplaceAllUsesWith(y), n/10)
-	for m := range c.Backward() {
-		if m.NumUsers() == 0 {
-			require.NoError(t, c.Erase(m))
-		}
-	}
-	require.Zero(t, c.Len())
-
-	// insertions before one node, and names that all want to be the same
-	restore, err := g.InsertBefore(g.Last())
-	require.NoError(t, err)
-	for range n {
-		g.GetAttr("a_1")
-	}
-	restore()
-	require.Less(t, time.Since(start), 30*time.Second)
 }
