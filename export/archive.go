@@ -16,9 +16,11 @@ import (
 
 // The limits on what a file may claim. They are far above what PyTorch writes.
 const (
-	maxRecords  = 1 << 18  // entries of an archive
-	maxText     = 1 << 28  // bytes of a JSON record
-	maxInflated = 1032     // deflate cannot grow more than this per byte
+	maxRecords  = 1 << 18 // entries of an archive
+	maxText     = 1 << 28 // bytes of a JSON record
+	maxInflated = 1032    // deflate cannot grow more than this per byte
+	maxRatio    = 200     // bytes per deflated byte of a record above bombSize
+	bombSize    = 16 << 20
 	maxExtra    = 64 << 20 // bytes of extra files, all together
 )
 
@@ -115,6 +117,8 @@ func (a *archive) place(r *record) error {
 		return ir.Errorf(ir.ErrFormat, "record %s: is stored, but declares %d bytes of content in %d bytes of file", r.name, size, packed)
 	case e.Method == zip.Deflate && size/maxInflated > packed:
 		return ir.Errorf(ir.ErrFormat, "record %s: declares %d bytes, more than its %d deflated bytes can hold", r.name, size, packed)
+	case e.Method == zip.Deflate && size > bombSize && size/maxRatio > packed:
+		return ir.Errorf(ir.ErrFormat, "record %s: declares %d bytes in %d deflated ones, as only a zip bomb does: expected at most %d a byte", r.name, size, packed, maxRatio)
 	}
 	r.off, r.packed, r.size = off, int64(packed), int64(size)
 	return nil

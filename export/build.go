@@ -18,6 +18,7 @@ type builder struct {
 	exprs      map[string]*ir.Expr        // by their text
 	stacks     map[string][]ir.ModuleCall // by their text
 	unparsed   int
+	searches   int // for the nearest of an unknown operator
 }
 
 // A scope is one graph under construction. Names of values repeat freely

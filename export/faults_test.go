@@ -257,3 +257,30 @@ func TestNestingIsBounded(t *testing.T) {
 	_, err = a.open()
 	assert.ErrorContains(t, err, "expected at most 32 nested graphs")
 }
+
+// What a small file can make the reader do is bounded.
+func TestCostlyFaultsAreBounded(t *testing.T) {
+	t.Run("unknown operators", func(t *testing.T) {
+		a := takeApart(t, "linear.pt2")
+		a.program(func(o object) {
+			nodes := o.graph()["nodes"].(list)
+			for i := range 2000 {
+				nodes = append(nodes, object{"target": fmt.Sprintf("torch.ops.aten.nope%d.default", i), "inputs": list{}, "outputs": list{}, "metadata": object{}})
+			}
+			o.graph()["nodes"] = nodes
+		})
+		_, err := a.open()
+		require.ErrorIs(t, err, ir.ErrUnsupported)
+		assert.ErrorContains(t, err, "unknown operator aten::nope0.default; the nearest one of libtorch")
+		assert.Equal(t, maxSearches, strings.Count(err.Error(), "; the nearest one of"))
+	})
+	t.Run("zip bomb", func(t *testing.T) {
+		a := takeApart(t, "linear.pt2")
+		a.method = 8
+		a.put("models/model.json", make([]byte, bombSize+1))
+		_, err := a.open()
+		require.ErrorIs(t, err, ir.ErrFormat)
+		assert.ErrorContains(t, err, "record models/model.json: declares 16777217 bytes in ")
+		assert.ErrorContains(t, err, "as only a zip bomb does")
+	})
+}

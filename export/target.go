@@ -60,6 +60,10 @@ func words(text string) map[string]bool {
 	return set
 }
 
+// maxSearches bounds for how many unknown operators of a file the nearest known
+// one is looked up.
+const maxSearches = 10
+
 // A target is what the text of a node's target stands for.
 type target struct {
 	fn     *ir.Func
@@ -112,6 +116,10 @@ func (b *builder) resolveOperator(text string) (target, error) {
 	if !b.hasNamespace(parts[2]) {
 		return t, ir.Errorf(ir.ErrUnsupported, "unknown operator %s: libtorch %s has no operators of %s; open the library that defines them first",
 			clip(op), b.catalogue.Version(), clip(parts[2]))
+	}
+	// the search costs; a file with many unknown operators has enough hints soon
+	if b.searches++; b.searches > maxSearches {
+		return t, ir.Errorf(ir.ErrUnsupported, "unknown operator %s in libtorch %s", clip(op), b.catalogue.Version())
 	}
 	if near := b.catalogue.Nearest(t.fn.Op()); near != "" {
 		return t, ir.Errorf(ir.ErrUnsupported, "unknown operator %s; the nearest one of libtorch %s is %s", clip(op), b.catalogue.Version(), near)
