@@ -255,9 +255,10 @@ func (p *reprReader) arg() (SavedArg, bool) {
 	for ; p.pos < len(p.text); p.pos++ {
 		switch c := p.text[p.pos]; {
 		case quote != 0:
-			if c == '\\' {
+			switch c {
+			case '\\':
 				p.pos++
-			} else if c == quote {
+			case quote:
 				quote = 0
 			}
 		case c == '\'' || c == '"':
