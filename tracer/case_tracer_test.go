@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
 	"github.com/torchfx-go/torchfx/operator"
@@ -94,17 +95,38 @@ type inner struct {
 
 func (*inner) Forward(x *torch.Tensor) *torch.Tensor { return operator.Add(torch.Relu(x), 1) }
 
+type outer struct {
+	nn.Base `forward:"x"`
+	Inner   *interpreter.Module
+}
+
+func (m *outer) Forward(x *torch.Tensor) V { return op("mul", m.Inner.Forward(x), 2) }
+
 func TestTrace_tracer_graphmodule_child(t *testing.T) {
 	child, err := tracer.SymbolicTrace(&inner{})
 	require.NoError(t, err)
+	gm, err := tracer.SymbolicTrace(&outer{Inner: interpreter.AsModule(child)})
+	sameCase(t, gm, err)
+	stack := gm.Graph().Lookup("relu").Meta().Get(ir.MetaNNModuleStack).([]ir.ModuleCall)
+	assert.Equal(t, "inner", stack[0].Path)
+
+	x := tensor(t, []float32{-3}, 1)
+	item, err := interpreter.AsModule(child).Forward(x).(*torch.Tensor).Item()
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, item)
+	_, err = tracer.SymbolicTrace(func(x *torch.Tensor) any { return interpreter.AsModule(child).Forward(x) })
+	assert.ErrorIs(t, err, nn.ErrForeign)
+}
+
+func TestChildrenOfGraphsAreInlined(t *testing.T) {
+	child, err := tracer.SymbolicTrace(&leafAndTraced{Linear: nn.NewLinear(3, 4), Submod: &specialSubmodule{}})
+	require.NoError(t, err)
 	g := ir.NewGraph()
-	x := g.Placeholder("x")
-	y := g.CallModule("inner", []ir.Arg{x})
-	g.Output(g.CallFunction(ir.FuncOf("operator.mul"), []ir.Arg{y, ir.Int(2)}))
-	gm, err := ir.NewGraphModule(map[string]any{"inner": child}, g)
+	g.Output(g.CallModule("sub", []ir.Arg{g.Placeholder("x")}))
+	gm, err := ir.NewGraphModule(map[string]any{"sub": child}, g)
 	require.NoError(t, err)
 	gm, err = tracer.SymbolicTrace(gm)
-	sameCase(t, gm, err)
+	assert.Contains(t, code(t, gm, err), "sub_linear = self.sub.linear(x);  x = None\n    neg = torch.neg(sub_linear)")
 }
 
 type block struct {

@@ -59,10 +59,7 @@ func graphParams(gm *ir.GraphModule) (params []nn.Param, method bool) {
 // modules and a read of its attributes go through it. It panics with a
 // *torch.Error.
 func (t *Tracer) Inline(gm *ir.GraphModule, path string, args []any) any {
-	t.enter(path, gm.ClassName())
-	out := t.inline(gm, path, args)
-	t.leave()
-	return out
+	return t.inline(gm, path, args)
 }
 
 func (t *Tracer) inline(gm *ir.GraphModule, path string, args []any) any {
@@ -174,7 +171,10 @@ func (t *Tracer) callChild(gm *ir.GraphModule, path, target string, args []any, 
 	switch child := child.(type) {
 	case *ir.GraphModule:
 		if len(kw) == 0 {
-			return t.Inline(child, path, args)
+			t.enter(path, child.ClassName())
+			out := t.inline(child, path, args)
+			t.leave()
+			return out
 		}
 	case nn.Module:
 		if !t.config.leaf(child, path) {
