@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
-	"github.com/torchfx-go/torchfx/nn"
 )
 
 // RemoveDropout takes the calls of Dropout modules out of m's graph, so that it
@@ -52,15 +51,4 @@ func dropUnnamed(m *ir.GraphModule, path string) {
 		}
 	}
 	m.DeleteSubmodule(path)
-}
-
-// moduleClass returns the Python class of a module, "" where nobody says.
-func moduleClass(v any) string {
-	switch v := v.(type) {
-	case *nn.Dropout:
-		return "torch.nn.modules.dropout.Dropout"
-	case interface{ Type() string }:
-		return v.Type()
-	}
-	return ""
 }

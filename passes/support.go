@@ -61,16 +61,14 @@ func (t Targets) Supported(m *ir.GraphModule, n *ir.Node) bool {
 }
 
 // TargetName returns what a call calls: the qualified name of a function, the
-// name of a method, the Python class of a module. A module that has no method
-// Type() string is called by its path.
+// name of a method, the Python class of a module: of a layer of package nn, a
+// graph module, or what a method Type() string returns. Another module is called by
+// its path.
 func TargetName(m *ir.GraphModule, n *ir.Node) string {
 	if n.Op() == ir.CallModule {
 		v, _ := m.Attr(n.Target().String())
-		switch v := v.(type) {
-		case interface{ Type() string }:
-			return v.Type()
-		case *ir.GraphModule:
-			return "torch.fx.graph_module." + v.ClassName()
+		if class := moduleClass(v); class != "" {
+			return class
 		}
 	}
 	return n.Target().String()
