@@ -284,10 +284,24 @@ func (r *checkReport) printValues(w io.Writer, title string, values []checkValue
 	r.printLines(w, title, lines)
 }
 
+// maxLines and maxLine bound what the summary prints of one kind, since a file
+// may hold any number of guards of any length; --json has them all.
+const (
+	maxLines = 100
+	maxLine  = 500 // characters
+)
+
 func (r *checkReport) printLines(w io.Writer, title string, lines []string) {
 	for i, line := range lines {
 		if i > 0 {
 			title = ""
+		}
+		if i == maxLines {
+			fmt.Fprintf(w, "  %-10s and %d more, see --json\n", title, len(lines)-maxLines)
+			return
+		}
+		if text := []rune(line); len(text) > maxLine {
+			line = string(text[:maxLine]) + "…"
 		}
 		fmt.Fprintf(w, "  %-10s %s\n", title, plainText(line))
 	}
