@@ -1,12 +1,28 @@
-// Package passes holds transformations of graph modules that need tensors or
-// operators to do their work.
+// Package passes holds transformations of graph modules.
 //
-// A pass changes a module in place, leaves a graph that lints, and returns a
-// report of what it removed and made, and of what it left alone with the reason.
-// A pass that would change the numbers in a way that its documentation does not
-// state leaves the graph alone instead. When it fails, the module is as if the
-// last finished step had been the last: steps are all or nothing.
+// Cutting a graph into submodules: [Split] by a number for each call, [SplitByTags]
+// by names, [Partitioner] by what a backend supports, [FusePartitions] for sets of
+// nodes given, [ExtractSubgraph] for one.
 //
-// Now here: [FoldBatchNorm]. A module must not be run or changed by others while
-// a pass works on it.
+// Making a graph smaller: [CSE] merges what is computed twice, [ConstFold] takes out
+// what depends on attributes alone, [FoldBatchNorm] folds batch norms of exported
+// programs into the layers before them, [RemoveDropout] and [MergeMatmul] do what
+// their names say.
+//
+// Making graphs comparable: [Canonicalize] orders and names, [NormalizeOperators]
+// spells calls alike, [Sort] and [Legalize] restore an order that can be run.
+//
+// Finding out: [ShapeProp] notes shapes, [AnnotateTypes] and [AnnotateGetItem] note
+// types, [Dot] draws. [Manager] runs passes in an order that their constraints allow.
+//
+// Unless it says that it makes a new module, a pass changes the module it is given,
+// leaves a graph that lints, and returns what it did. A pass that would change the
+// numbers in a way that its documentation does not state leaves the graph alone
+// instead. When one fails, the module is as if the last finished step had been the
+// last: steps are all or nothing. Some passes replace the graph by a copy, and say
+// so: nodes from before are then no longer part of the module.
+//
+// A module must not be run or changed by others while a pass works on it. What needs
+// no tensors, all but ConstFold's Run, FoldBatchNorm and ShapeProp, works without
+// libtorch being set up.
 package passes
