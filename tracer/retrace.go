@@ -224,7 +224,11 @@ func valueOf(a ir.Arg, values map[*ir.Node]any) any {
 	case ir.Dict:
 		d := &ir.PyDict{}
 		for key, item := range a.All() {
-			d.Set(torch.FromArg(key), valueOf(item, values))
+			k := torch.FromArg(key)
+			if k != nil && !reflect.ValueOf(k).Comparable() {
+				fail(ir.ErrNotImplemented, "a dict with the key %s cannot be traced again", ir.Repr(key))
+			}
+			d.Set(k, valueOf(item, values))
 		}
 		return d
 	case ir.Slice:
