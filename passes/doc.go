@@ -6,7 +6,7 @@
 //
 // Making a graph smaller: [CSE] merges what is computed twice, [ConstFold] takes out
 // what depends on attributes alone, [FoldBatchNorm] folds batch norms of exported
-// programs into the layers before them, [RemoveDropout] and [MergeMatmul] do what
+// programs into the layers before them, [FuseConvBN] those of modules, [RemoveDropout] and [MergeMatmul] do what
 // their names say.
 //
 // Making graphs comparable: [Canonicalize] orders and names, [NormalizeOperators]
@@ -23,6 +23,6 @@
 // so: nodes from before are then no longer part of the module.
 //
 // A module must not be run or changed by others while a pass works on it. What needs
-// no tensors, all but ConstFold's Run, FoldBatchNorm and ShapeProp, works without
+// no tensors, all but ConstFold's Run, FoldBatchNorm, FuseConvBN and ShapeProp, works without
 // libtorch being set up.
 package passes
