@@ -77,15 +77,28 @@ func (s *partitionSearch) walk(from map[*ir.Node]bool, visit func(*ir.Node) (sto
 	}
 }
 
-// follow notes the partitions that paths from j lead to.
+// follow notes the partitions that paths from j lead to. A partition counts as
+// one step, so that nothing inside it is walked.
 func (s *partitionSearch) follow(j *joined) {
-	s.walk(j.users, func(n *ir.Node) bool {
-		if to := s.of[n]; to != nil {
+	s.walks++
+	stack := slices.Collect(maps.Keys(j.users))
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if s.seen[s.at[n]] == s.walks {
+			continue
+		}
+		s.seen[s.at[n]] = s.walks
+		to := s.of[n]
+		switch {
+		case to == nil:
+			stack = slices.AppendSeq(stack, n.Users())
+		case to != j && !j.leads[to]:
 			j.leads[to] = true
 			maps.Copy(j.leads, to.leads)
+			stack = slices.AppendSeq(stack, maps.Keys(to.users))
 		}
-		return false
-	})
+	}
 	delete(j.leads, j)
 }
 
