@@ -272,7 +272,7 @@ func (f *constFolder) adopt(attrs map[string]any, part *ir.GraphModule) {
 			}
 		}
 		if to != path {
-			n.SetTarget(ir.Path(to)) // a path fits
+			_ = n.SetTarget(ir.Path(to)) // a path fits
 		}
 	}
 }

@@ -108,7 +108,7 @@ func wrapper[F any](fn *ir.Func, ft reflect.Type, run func(in []reflect.Value) [
 		case WrapRecorder:
 			return []reflect.Value{convertTo(r.RecordWrapped(fn, args, kw), ft.Out(0))}
 		default:
-			return []reflect.Value{convertTo(r.(Recorder).Record(ir.CallFunction, fn, args, kw), ft.Out(0))}
+			return []reflect.Value{convertTo(r.Record(ir.CallFunction, fn, args, kw), ft.Out(0))}
 		}
 	})
 	return wrapped.Interface().(F)

@@ -105,7 +105,6 @@ def forward(self, a, n = None):
 }
 
 func TestTrace_concrete_nested(t *testing.T) {
-	type pair [2]V
 	gm, err := trace(func(a map[string]V, b []any, flag bool, n any) any {
 		first := b[0].(ir.PyTuple)
 		out := a["y"]
