@@ -129,7 +129,7 @@ func compile(a ir.Arg, cells map[*ir.Node]int) operand {
 	case ir.Dict:
 		var m mapping
 		for k, v := range a.All() {
-			key := literal(k)
+			key := torch.FromArg(k)
 			if key != nil && !reflect.TypeOf(key).Comparable() {
 				return unusable{ir.Errorf(ir.ErrUnsupported, "key %s of a dict: expected a plain value", ir.Repr(k))}
 			}
@@ -142,7 +142,7 @@ func compile(a ir.Arg, cells map[*ir.Node]int) operand {
 	case ir.NamedTuple:
 		return instance{a.Type.Name(), a.Fields, compileAll(a.All(), cells)}
 	}
-	return constant{literal(a)}
+	return constant{torch.FromArg(a)}
 }
 
 func compileAll(items func(func(int, ir.Arg) bool), cells map[*ir.Node]int) []operand {
@@ -170,28 +170,6 @@ func fold(o operand) operand {
 	}
 	v, _ := o.value(nil)
 	return constant{v}
-}
-
-// literal returns the value of a leaf that is no node, in the types that
-// package torchops computes with.
-func literal(a ir.Arg) any {
-	switch a := a.(type) {
-	case nil, ir.None:
-		return nil
-	case ir.Bool:
-		return bool(a)
-	case ir.Int:
-		return int64(a)
-	case ir.Float:
-		return float64(a)
-	case ir.Complex:
-		return complex128(a)
-	case ir.Str:
-		return string(a)
-	case ir.Opaque:
-		return a.Value
-	}
-	return a
 }
 
 // A resource is a value that holds memory outside Go's heap: a tensor, a
