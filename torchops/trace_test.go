@@ -95,6 +95,7 @@ func TestTracedCallsAreRecorded(t *testing.T) {
 }
 
 func TestTracedValuesHaveNoNumbers(t *testing.T) {
+	testenv.Libtorch(t) // which a call by name opens first
 	s := &script{}
 	x := s.input("x")
 	tests := []struct {

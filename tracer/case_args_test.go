@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
 	"github.com/torchfx-go/torchfx/operator"
@@ -67,6 +68,7 @@ func TestTrace_args_star_and_keyword_only(t *testing.T) {
 }
 
 func TestTrace_concrete_module_retrace(t *testing.T) {
+	testenv.Libtorch(t)
 	pair := concrete("xs", []any{tracer.PH, tracer.PH})
 	gm, err := tracer.SymbolicTrace(&listed{Lin: nn.NewLinear(2, 2)}, pair)
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
@@ -96,6 +97,7 @@ func (m *myModule) Forward(x *torch.Tensor) *torch.Tensor {
 }
 
 func TestTrace_doc_first_example(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(&myModule{Param: tensor(t, make([]float32, 12), 3, 4), Linear: nn.NewLinear(4, 5)})
 	sameCase(t, gm, err)
 }
@@ -133,6 +135,7 @@ func (s swapNegSigmoid) CallMethod(r *interpreter.Run, name string, args []any, 
 func sigmoidThenNeg(x *torch.Tensor) *torch.Tensor { return torch.Sigmoid(x).Neg() }
 
 func TestTrace_doc_interpreter_swap(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(sigmoidThenNeg)
 	sameCase(t, gm, err)
 	x := tensor(t, []float32{-2, -1, 0, 1, 2}, 5)
@@ -165,6 +168,7 @@ func (m *leafAndTraced) Forward(x *torch.Tensor) *torch.Tensor {
 }
 
 func TestTrace_doc_leaf_and_traced(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(&leafAndTraced{Linear: nn.NewLinear(3, 4), Submod: &specialSubmodule{}})
 	sameCase(t, gm, err)
 }
@@ -222,6 +226,7 @@ func (m *staticControlFlow) Forward(x *torch.Tensor) *torch.Tensor {
 }
 
 func TestTrace_doc_static_control_flow(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(&staticControlFlow{DoActivation: true, Linear: nn.NewLinear(6, 6)})
 	sameCase(t, gm, err)
 	gm, err = tracer.SymbolicTrace(&staticControlFlow{Linear: nn.NewLinear(6, 6)})
@@ -239,11 +244,13 @@ func (m *topk) Forward(x *torch.Tensor) any {
 }
 
 func TestTrace_doc_topk(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(&topk{Linear: nn.NewLinear(4, 5)})
 	sameCase(t, gm, err)
 }
 
 func TestTrace_doc_tracer_ones(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(func(x *torch.Tensor) *torch.Tensor {
 		return operator.Add(torch.Relu(x), torch.Ones(3, 4))
 	})
@@ -288,6 +295,7 @@ var (
 )
 
 func TestTrace_doc_wrap_len_sqrt(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(func(x *torch.Tensor) *torch.Tensor { return operator.TrueDiv(x, sqrt(length(x))) })
 	sameCase(t, gm, err)
 	out, err := interpreter.New(gm).Run(context.Background(), tensor(t, []float32{2, 4, 6, 8}, 4))

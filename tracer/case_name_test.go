@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
 	F "github.com/torchfx-go/torchfx/nn/functional"
@@ -65,6 +66,7 @@ func (m *digits) Forward(x *torch.Tensor) *torch.Tensor {
 }
 
 func TestTrace_name_sequential_digits(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(&digits{
 		Layers: nn.NewSequential(nn.NewLinear(3, 3), nn.NewReLU(), nn.NewSequential(nn.NewLinear(3, 2), nn.NewTanh())),
 		Heads:  nn.NewModuleList(nn.NewLinear(2, 2), nn.NewLinear(2, 1)),
@@ -84,6 +86,7 @@ func (m *keywordName) Forward(x *torch.Tensor) *torch.Tensor {
 }
 
 func TestKeywordAsModuleName(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(&keywordName{Named: nn.NewModuleDict(nn.Child{Name: "in", Module: nn.NewSigmoid()})})
 	assert.Contains(t, code(t, gm, err), `getattr(self.named, "in")(x)`)
 }
@@ -112,6 +115,7 @@ func (m *allKinds) Forward(x, y *torch.Tensor) any {
 }
 
 func TestTrace_op_all_kinds(t *testing.T) {
+	testenv.Libtorch(t)
 	four := []float32{1, 2, 3, 4}
 	gm, err := tracer.SymbolicTrace(&allKinds{Lin: nn.NewLinear(4, 4), W: tensor(t, four, 4),
 		Sub: &scaled{Bias: tensor(t, four, 4), Scale: tensor(t, []float32{2}, 1)}})
@@ -145,6 +149,7 @@ type moduleAsValue struct {
 func (m *moduleAsValue) Forward(x *torch.Tensor) *torch.Tensor { return applyIt(m.Lin, x) }
 
 func TestTrace_op_module_as_value(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(&moduleAsValue{Lin: nn.NewLinear(2, 2)})
 	sameCase(t, gm, err)
 }
@@ -160,6 +165,7 @@ func (m *sharedAndTied) Forward(x *torch.Tensor) *torch.Tensor {
 }
 
 func TestTrace_op_shared_and_tied(t *testing.T) {
+	testenv.Libtorch(t)
 	a, c := nn.NewLinear(3, 3), nn.NewLinear(3, 3)
 	c.Weight = a.Weight
 	gm, err := tracer.SymbolicTrace(&sharedAndTied{A: a, B: a, C: c})

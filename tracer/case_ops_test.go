@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	F "github.com/torchfx-go/torchfx/nn/functional"
@@ -69,6 +70,7 @@ func TestTrace_ops_precedence(t *testing.T) {
 }
 
 func TestTrace_ops_reverse(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(func(x V) any {
 		var a, b []any
 		for i, name := range []string{"add", "sub", "mul", "floordiv", "truediv", "mod", "pow", "lshift", "rshift", "and_", "or_", "xor"} {
@@ -136,6 +138,7 @@ func TestTrace_functions_factory_with_proxy_size(t *testing.T) {
 }
 
 func TestSeveralTracedSizes(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(func(x *torch.Tensor) *torch.Tensor { return torch.Ones(x.Size(0), 2) })
 	assert.Contains(t, code(t, gm, err), "ones = torch.ones(size, 2)")
 }

@@ -158,6 +158,7 @@ func trace(root any, params string, opts ...tracer.Option) (*ir.GraphModule, err
 
 func tensor(t *testing.T, values []float32, shape ...int) *torch.Tensor {
 	t.Helper()
+	testenv.Libtorch(t)
 	x, err := torch.From(values, shape...)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = x.Close() })

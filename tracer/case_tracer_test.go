@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
@@ -84,6 +85,7 @@ func TestTrace_tracer_create_node_override(t *testing.T) {
 }
 
 func TestTrace_tracer_foreign_module(t *testing.T) {
+	testenv.Libtorch(t)
 	other := nn.NewLinear(2, 2)
 	_, err := tracer.SymbolicTrace(func(x *torch.Tensor) *torch.Tensor { return other.Forward(x) })
 	require.ErrorIs(t, err, nn.ErrForeign)
@@ -119,6 +121,7 @@ func TestTrace_tracer_graphmodule_child(t *testing.T) {
 }
 
 func TestChildrenOfGraphsAreInlined(t *testing.T) {
+	testenv.Libtorch(t)
 	child, err := tracer.SymbolicTrace(&leafAndTraced{Linear: nn.NewLinear(3, 4), Submod: &specialSubmodule{}})
 	require.NoError(t, err)
 	g := ir.NewGraph()
@@ -150,6 +153,7 @@ func (m *blocks) Forward(x *torch.Tensor) *torch.Tensor {
 }
 
 func TestTrace_tracer_leaf_choice(t *testing.T) {
+	testenv.Libtorch(t)
 	made := func() *block { return &block{Lin: nn.NewLinear(2, 2), Act: nn.NewReLU()} }
 	tr := tracer.New(tracer.IsLeaf(func(m nn.Module, path string) bool { return path == "blocks.1" || tracer.DefaultIsLeaf(m, path) }))
 	g, err := tr.Trace(&blocks{Blocks: nn.NewModuleList(made(), made())})
@@ -193,6 +197,7 @@ func (m *twice) Forward(x *torch.Tensor) *torch.Tensor {
 }
 
 func TestTrace_tracer_module_stack(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(&twice{Sub: &convAndAdd{Conv: nn.NewConv1d(1, 1, 1)}, Act: nn.NewReLU()})
 	sameCase(t, gm, err)
 	keys := map[string]string{}
@@ -207,6 +212,7 @@ func TestTrace_tracer_module_stack(t *testing.T) {
 }
 
 func TestTrace_tracer_mutable_check(t *testing.T) {
+	testenv.Libtorch(t)
 	f := func(x *torch.Tensor) V { return fn("torch.sigmoid", x, torch.Kw("out", torch.Ones(2))) }
 	_, err := tracer.SymbolicTrace(f, tracer.CheckMutable())
 	failsAs(t, err, nil)
@@ -226,6 +232,7 @@ func (m *noLeaf) Forward(x *torch.Tensor) *torch.Tensor {
 }
 
 func TestTrace_tracer_no_leaf(t *testing.T) {
+	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(&noLeaf{Lin: nn.NewLinear(3, 4), Norm: nn.NewLayerNorm(4), Act: nn.NewGELU()},
 		tracer.IsLeaf(func(nn.Module, string) bool { return false }))
 	sameCase(t, gm, err)
@@ -255,6 +262,7 @@ func TestTrace_tracer_proxy_buffers(t *testing.T) {
 }
 
 func TestHooksSeeModulesAndArguments(t *testing.T) {
+	testenv.Libtorch(t)
 	var called []string
 	gm, err := tracer.SymbolicTrace(&noLeaf{Lin: nn.NewLinear(3, 4), Norm: nn.NewLayerNorm(4), Act: nn.NewGELU()},
 		tracer.OnCallModule(func(m nn.Module, path string, args []any, call func() any) any {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
 	"github.com/torchfx-go/torchfx/operator"
@@ -52,6 +53,7 @@ func param(t *testing.T) *torch.Tensor {
 }
 
 func TestModuleIsTracedThroughItsShadow(t *testing.T) {
+	testenv.Libtorch(t)
 	p := param(t)
 	m := &net{First: &gain{Gain: p}, Second: &gain{Gain: p}}
 	gm, err := tracer.SymbolicTrace(m)
@@ -82,6 +84,7 @@ def forward(self, x, scale = 2):
 }
 
 func TestLeafModulesStayOneNode(t *testing.T) {
+	testenv.Libtorch(t)
 	m := &net{First: &gain{Gain: param(t)}, Second: &gain{Gain: param(t)}}
 	gm, err := tracer.SymbolicTrace(m, tracer.IsLeaf(func(_ nn.Module, path string) bool { return path == "second" }))
 	assert.Contains(t, code(t, gm, err), "second = self.second(mul);  mul = None")
@@ -90,6 +93,7 @@ func TestLeafModulesStayOneNode(t *testing.T) {
 }
 
 func TestFunctionsAndConstants(t *testing.T) {
+	testenv.Libtorch(t)
 	one := param(t)
 	gm, err := tracer.SymbolicTrace(func(x, y *torch.Tensor) (*torch.Tensor, *torch.Tensor) {
 		return torch.Add(x, one), x.Sub(y)
@@ -146,6 +150,7 @@ func TestErrorsNameTheSourceLine(t *testing.T) {
 }
 
 func TestForeignModulesAreRefused(t *testing.T) {
+	testenv.Libtorch(t)
 	m := &gain{Gain: param(t)}
 	_, err := tracer.SymbolicTrace(func(x *torch.Tensor) *torch.Tensor { return nn.Call(m, x) })
 	assert.ErrorIs(t, err, nn.ErrForeign)
@@ -170,12 +175,14 @@ type hidden struct {
 func (h *hidden) Forward(x *torch.Tensor) *torch.Tensor { return torch.Add(x, h.weight) }
 
 func TestUnexportedTensorsAreRefused(t *testing.T) {
+	testenv.Libtorch(t)
 	_, err := tracer.SymbolicTrace(&hidden{weight: param(t)})
 	require.ErrorIs(t, err, ir.ErrTrace)
 	assert.Contains(t, err.Error(), "hidden.weight")
 }
 
 func TestConcurrentTracesAreIndependent(t *testing.T) {
+	testenv.Libtorch(t)
 	m := &net{First: &gain{Gain: param(t)}, Second: &gain{Gain: param(t)}}
 	first, err := tracer.SymbolicTrace(m)
 	want := code(t, first, err)

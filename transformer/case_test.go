@@ -71,6 +71,7 @@ func (s dropDropout) CallModule(r *interpreter.Run, path string, args []any, kw 
 }
 
 func TestTrace_transform_drop_and_meta(t *testing.T) {
+	testenv.Libtorch(t)
 	gm := traced(t, &dropped{Lin: nn.NewLinear(2, 2), Drop: nn.NewDropout()})
 	sameTexts(t, gm, "before")
 	sameTexts(t, transform(t, gm, func(d transformer.Default) interpreter.Handler { return dropDropout{d} }), "")
@@ -89,6 +90,7 @@ func (m *starred) Forward(x *torch.Tensor, input, rest torch.Value) any {
 }
 
 func TestTrace_transform_noop(t *testing.T) {
+	testenv.Libtorch(t)
 	w, err := torch.From([]float32{1, 1}, 2)
 	require.NoError(t, err)
 	defer w.Close()

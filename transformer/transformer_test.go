@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -55,6 +56,7 @@ def forward(self, x, y = None):
 }
 
 func TestWithoutOverridesTheGraphIsCopied(t *testing.T) {
+	testenv.Libtorch(t)
 	one, err := torch.From([]float32{1}, 1)
 	require.NoError(t, err)
 	defer one.Close()
