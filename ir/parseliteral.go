@@ -353,33 +353,38 @@ func (p *parser) constructor(t token, name string) (Arg, error) {
 		}
 		return d, nil
 	}
-	if !p.isClass(name) {
+	object := p.called(t, name, kwargs != nil)
+	if !p.isClass(object) {
 		return nil, p.failAt(t.pos, "a literal", "a call of "+quoted(name))
 	}
-	return p.namedTuple(t, name, args, kwargs)
+	return p.namedTuple(t, name, object, args, kwargs)
 }
 
-// isClass reports whether what a name stands for can be a namedtuple class: one
-// whose fields are known, or with a capital letter, as Python writes classes.
-// Anything else that is called is an operation, and would need a line.
-func (p *parser) isClass(name string) bool {
-	object := p.functionName(name)
+// called returns what the name of a call in a literal stands for. With fields it
+// is a class as repr writes it, without its module; otherwise a global.
+func (p *parser) called(t token, name string, fields bool) string {
+	switch {
+	case fields:
+		return p.className(name)
+	case t.text != "torch":
+		return p.functionName(name)
+	}
+	return name
+}
+
+// isClass reports whether an object can be a namedtuple class: one whose fields
+// are known, or with a capital letter, as Python writes classes. Anything else
+// that is called is an operation, and would need a line.
+func (p *parser) isClass(object string) bool {
 	_, known := p.cfg.fields[FuncOf(object).Name()]
 	return known || strings.HasPrefix(object, "torch.return_types.") || enumClass(object)
 }
 
 // namedTuple makes an instance of a namedtuple class, written with its fields
 // where repr wrote it.
-func (p *parser) namedTuple(t token, name string, args []Arg, kwargs []Keyword) (Arg, error) {
+func (p *parser) namedTuple(t token, name, object string, args []Arg, kwargs []Keyword) (Arg, error) {
 	if args != nil && kwargs != nil {
 		return nil, p.failAt(t.pos, "a namedtuple with all of its fields or none", quoted(name+"(...)"))
-	}
-	object := name
-	switch {
-	case kwargs != nil:
-		object = p.className(name)
-	case t.text != "torch":
-		object = p.functionName(name)
 	}
 	v := NamedTuple{Type: FuncOf(object), seq: seq{args}}
 	if kwargs == nil {
