@@ -18,11 +18,11 @@ func Invoke(m Module, args []any, kwargs []torch.Kwarg) (any, error) {
 	if !forward.IsValid() {
 		return nil, ir.Errorf(ir.ErrAttribute, "call %s: it has no method Forward", typeName(m))
 	}
-	params, err := Parameters(m)
+	signature, err := SignatureOf(m)
 	if err != nil {
 		return nil, err
 	}
-	args, err = bindKeywords(typeName(m), params, args, kwargs)
+	args, err = bindKeywords(typeName(m), signature.Params, args, kwargs)
 	if err != nil {
 		return nil, err
 	}

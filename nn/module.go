@@ -3,9 +3,10 @@ package nn
 // A Module is a pointer to a struct that embeds [Base].
 type Module interface{ base() *Base }
 
-// Base makes the struct that embeds it a module. Its tag forward lists the
-// parameters of Forward in Python's notation: forward:"x, h=None". The zero value
-// is a module in training mode.
+// Base makes the struct that embeds it a module. Its tag forward is the signature
+// of Forward in Python's notation: forward:"x, h=None", or with annotations
+// forward:"x: torch.Tensor -> torch.Tensor"; see [ParseSignature]. The zero value is
+// a module in training mode.
 type Base struct {
 	eval   bool
 	shadow *Shadow // set in the copy that a trace runs, nil in the module itself

@@ -2,121 +2,106 @@ package nn
 
 import (
 	"reflect"
-	"strconv"
+	"regexp"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
 )
 
+// A Signature is what a forward method takes and returns, in Python's terms.
+type Signature struct {
+	Params  []Param
+	Returns string // annotation of the result, "" for none
+}
+
 // A Param is one parameter of a forward method, in Python's terms.
 type Param struct {
-	Name    string // may start with * or **
-	Default ir.Arg // nil where there is none
+	Name        string // may start with * or **
+	Default     ir.Arg // nil where there is none
+	Type        string // annotation, "" for none
+	KeywordOnly bool   // stands behind a star
 }
 
 // String returns the parameter as Python writes it.
 func (p Param) String() string {
-	if p.Default == nil {
+	switch {
+	case p.Type == "" && p.Default == nil:
 		return p.Name
+	case p.Type == "":
+		return p.Name + "=" + ir.Repr(p.Default)
+	case p.Default == nil:
+		return p.Name + ": " + p.Type
 	}
-	return p.Name + "=" + ir.Repr(p.Default)
+	return p.Name + ": " + p.Type + " = " + ir.Repr(p.Default)
 }
 
-// Parameters returns the parameter list of m's Forward: of a layer Python's, as
-// far as Forward has it, otherwise what the forward tag of its Base says, nil
-// where there is no tag.
-func Parameters(m Module) ([]Param, error) {
+// SignatureOf returns the signature of m's Forward: of a layer Python's, as far
+// as Forward has it, otherwise what the forward tag of its Base says. Params is
+// nil where there is no tag.
+func SignatureOf(m Module) (Signature, error) {
 	if c := classOf(m); c != nil {
 		forward, _ := reflect.TypeOf(m).MethodByName("Forward")
 		params := make([]Param, 0, len(c.Forward))
 		for _, p := range c.Forward[:min(len(c.Forward), forward.Type.NumIn()-1)] {
-			params = append(params, Param{p.Name, p.Default})
+			params = append(params, Param{Name: p.Name, Default: p.Default})
 		}
-		return params, nil
+		return Signature{Params: params}, nil
 	}
 	f, ok := reflect.TypeOf(m).Elem().FieldByName("Base")
 	if !ok {
-		return nil, nil
+		return Signature{}, nil
 	}
 	tag, ok := f.Tag.Lookup("forward")
 	if !ok {
-		return nil, nil
+		return Signature{}, nil
 	}
-	return ParseParameters(tag)
+	return ParseSignature(tag)
 }
 
-// ParseParameters reads a parameter list in Python's notation, "x, h=None". The
-// defaults are None, True, False, numbers and strings.
-func ParseParameters(list string) ([]Param, error) {
-	if strings.TrimSpace(list) == "" {
-		return []Param{}, nil
+// bareStar is Python's mark before keyword-only parameters, which the parser of
+// generated code does not know; markedStar is what it gets instead.
+var bareStar = regexp.MustCompile(`(^|,)\s*\*\s*,`)
+
+const markedStar = "*__bare__"
+
+// ParseSignature reads a parameter list in Python's notation and, after an
+// arrow, what is returned:
+//
+//	x: torch.Tensor, h=None, *rest, k=1 -> torch.Tensor
+//
+// The annotations are what Python's repr says of the types, the defaults any
+// literals that generated code can have.
+func ParseSignature(text string) (Signature, error) {
+	s := Signature{Params: []Param{}}
+	params, returns := text, ""
+	if at := strings.LastIndex(text, "->"); at >= 0 && !strings.ContainsAny(text[at:], `'"`) {
+		params, returns = text[:at], text[at:]
 	}
-	var params []Param
-	for _, item := range splitParams(list) {
-		name, text, hasDefault := strings.Cut(item, "=")
-		p := Param{Name: strings.TrimSpace(name)}
-		if !isParamName(p.Name) {
-			return nil, ir.Errorf(ir.ErrSyntax, "parameters %q: expected a Python name, got %q", list, p.Name)
-		}
-		if hasDefault {
-			v, err := parseLiteral(strings.TrimSpace(text))
-			if err != nil {
-				return nil, ir.Errorf(ir.ErrSyntax, "parameters %q: default of %s: %w", list, p.Name, err)
+	params = bareStar.ReplaceAllString(params, "$1 "+markedStar+",")
+	if strings.Contains(text, "\n") {
+		return s, ir.Errorf(ir.ErrSyntax, "signature %q: expected one line", text)
+	}
+	g, err := ir.ParseCode("def forward(self, " + params + ")" + returns + ":\n    return None\n")
+	if err != nil {
+		return s, ir.Errorf(ir.ErrSyntax, "signature %q: %w", text, err)
+	}
+	star := false
+	for n := range g.Nodes() {
+		switch n.Op() {
+		case ir.Placeholder:
+			p := Param{Name: n.Target().String(), Type: n.Type()}
+			if len(n.Args()) > 0 {
+				p.Default = n.Arg(0)
 			}
-			p.Default = v
-		}
-		params = append(params, p)
-	}
-	return params, nil
-}
-
-// splitParams cuts at the commas outside of strings.
-func splitParams(list string) []string {
-	var items []string
-	start, quote := 0, byte(0)
-	for i := range len(list) {
-		switch c := list[i]; {
-		case quote != 0:
-			if c == quote {
-				quote = 0
+			starred := strings.HasPrefix(p.Name, "*")
+			p.KeywordOnly = star && !starred
+			star = star || starred
+			if p.Name != markedStar {
+				s.Params = append(s.Params, p)
 			}
-		case c == '\'' || c == '"':
-			quote = c
-		case c == ',':
-			items = append(items, list[start:i])
-			start = i + 1
+		case ir.Output:
+			s.Returns = n.Type()
 		}
 	}
-	return append(items, list[start:])
-}
-
-func isParamName(s string) bool {
-	s = strings.TrimPrefix(strings.TrimPrefix(s, "*"), "*")
-	for i, r := range s {
-		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func parseLiteral(s string) (ir.Arg, error) {
-	switch s {
-	case "None":
-		return ir.None{}, nil
-	case "True":
-		return ir.Bool(true), nil
-	case "False":
-		return ir.Bool(false), nil
-	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return ir.Int(n), nil
-	}
-	if x, err := strconv.ParseFloat(s, 64); err == nil {
-		return ir.Float(x), nil
-	}
-	if len(s) >= 2 && (s[0] == '\'' || s[0] == '"') && s[len(s)-1] == s[0] && !strings.ContainsAny(s[1:len(s)-1], `'"\`) {
-		return ir.Str(s[1 : len(s)-1]), nil
-	}
-	return nil, ir.Errorf(ir.ErrSyntax, "expected None, True, False, a number or a string, got %q", s)
+	return s, nil
 }

@@ -360,9 +360,9 @@ func checkFromRepr(t *testing.T, c recordedLayer) {
 func checkTraced(t *testing.T, c recordedLayer, m nn.Module) *ir.GraphModule {
 	t.Helper()
 	required := 0
-	params, err := nn.Parameters(m)
+	signature, err := nn.SignatureOf(m)
 	require.NoError(t, err)
-	for _, p := range params {
+	for _, p := range signature.Params {
 		if p.Default == nil {
 			required++
 		}

@@ -3,7 +3,6 @@ package tracer
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -24,32 +23,6 @@ var (
 	fnAssert       = ir.FuncOf("torch._assert")
 	fnAssertIsNone = ir.FuncOf("torch.fx._symbolic_trace._assert_is_none")
 )
-
-// bareStar is Python's mark before keyword-only parameters.
-var bareStar = regexp.MustCompile(`(^|,)\s*\*\s*,`)
-
-// parseSignature reads a parameter list with any defaults that generated code
-// can have.
-func parseSignature(list string) ([]nn.Param, error) {
-	list = strings.TrimPrefix(bareStar.ReplaceAllString(list, "$1"), ",")
-	params, err := nn.ParseParameters(list)
-	if err == nil {
-		return params, nil
-	}
-	g, parseErr := ir.ParseCode("def forward(self, " + list + "):\n    pass\n")
-	if parseErr != nil {
-		return nil, err
-	}
-	params = []nn.Param{}
-	for _, n := range g.Find(ir.Placeholder, nil) {
-		p := nn.Param{Name: n.Target().String()}
-		if len(n.Args()) > 0 {
-			p.Default = n.Arg(0)
-		}
-		params = append(params, p)
-	}
-	return params, nil
-}
 
 // arguments makes the placeholders and what the traced function gets for them,
 // and the code generator where an argument is a container.
@@ -106,6 +79,9 @@ func (t *Tracer) placeholders(types []reflect.Type, params []nn.Param, method bo
 			for i, p := range params {
 				if starsOf(p.Name) != stars {
 					continue
+				}
+				if stars != "" {
+					p.Type = "" // torch.fx looks the annotation up under the name with its stars
 				}
 				pattern, given := concrete[p.Name]
 				if !given && stars == "" {
@@ -182,7 +158,7 @@ func (t *Tracer) variadic(items []any) any {
 
 // placeholder makes a parameter of the graph.
 func (t *Tracer) placeholder(name string, p nn.Param) torch.Value {
-	spec := NodeSpec{Op: ir.Placeholder, Target: ir.Path(name)}
+	spec := NodeSpec{Op: ir.Placeholder, Target: ir.Path(name), Type: p.Type}
 	if p.Default != nil {
 		spec.Args = []ir.Arg{p.Default}
 	}
@@ -193,6 +169,7 @@ func (t *Tracer) placeholder(name string, p nn.Param) torch.Value {
 // returns the argument with what stands for them.
 func (t *Tracer) specialise(p nn.Param, pattern any) (any, *ir.TreeSpec) {
 	spec, leaves := flatten(pattern)
+	p.Type = ""
 	for i, leaf := range leaves {
 		leaves[i] = t.leaf(p, fmt.Sprintf("%s_%d", strings.TrimLeft(p.Name, "*"), i+1), leaf)
 	}

@@ -67,6 +67,50 @@ func TestTrace_args_star_and_keyword_only(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+func TestTrace_concrete_annotated(t *testing.T) {
+	gm, err := trace(func(x map[string]V, y V) V { return op("add", x["a"], y) },
+		"x: typing.Dict[str, torch.Tensor], y: torch.Tensor -> torch.Tensor", concrete("x", map[string]any{"a": tracer.PH}))
+	sameCase(t, gm, err)
+}
+
+// Annotations come where torch.fx has them; it wraps functions with stars, and
+// their result has none then.
+func TestAnnotationsOfSignatures(t *testing.T) {
+	one := func(x V) V { return op("neg", x) }
+	two := func(x, k V) V { return op("add", x, k) }
+	for _, c := range []struct {
+		signature string
+		f         any
+		want      string
+	}{
+		{"x: typing.Optional[torch.Tensor] = None -> torch.Tensor", one, "(self, x : typing_Union[torch.Tensor,NoneType] = None) -> torch.Tensor:"},
+		{"x -> typing.Dict[str, int]", one, "(self, x) -> typing_Dict[str,int]:"},
+		{"x: torch.Tensor, k: float = 1.0", two, "(self, x : torch.Tensor, k : float = 1.0):"},
+		{"x: torch.Tensor, *, k: int=1 -> torch.Tensor", two, "(self, x : torch.Tensor, k : int = 1):"},
+		{"x: torch.Tensor, *k: int -> torch.Tensor", two, "(self, x : torch.Tensor, *k):"},
+		{"x: torch.Tensor, **k: int -> torch.Tensor", two, "(self, x : torch.Tensor, **k):"},
+	} {
+		t.Run(c.signature, func(t *testing.T) {
+			gm, err := trace(c.f, c.signature)
+			require.NoError(t, err)
+			for range 2 {
+				code, err := gm.Code()
+				require.NoError(t, err)
+				require.Contains(t, code, "def forward"+c.want)
+				gm, err = tracer.SymbolicTrace(gm)
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+func TestBadSignatures(t *testing.T) {
+	for _, s := range []string{"2x", "x, x", "x, h=foo(2)", "x):\n    y = 2", "x -> ", "x=", "x y"} {
+		_, err := trace(func(x V) V { return x }, s)
+		require.ErrorIs(t, err, ir.ErrSyntax, s)
+	}
+}
+
 func TestTrace_concrete_module_retrace(t *testing.T) {
 	testenv.Libtorch(t)
 	pair := concrete("xs", []any{tracer.PH, tracer.PH})

@@ -26,7 +26,6 @@ import (
 var notHere = map[string]string{
 	"args_no_self":                       "a Go method always has a receiver",
 	"attr_getattr_forms":                 "built node by node, no trace: parity replays it",
-	"concrete_annotated":                 "Go parameters have no Python annotations to keep",
 	"doc_insert_after_self_loop":         "an edit of a graph: see ir",
 	"doc_on_generate_code":               "a text of a graph: ir.TestBodyFunc",
 	"doc_replace_pattern":                "rewriting: see the root package",

@@ -12,8 +12,8 @@ type Option func(*config)
 type config struct {
 	leaf       func(m nn.Module, path string) bool
 	concrete   map[string]any
-	positional []any // concrete arguments by position, nil for none
-	signature  []nn.Param
+	positional []any        // concrete arguments by position, nil for none
+	signature  nn.Signature // Params is nil where none was given
 	sigError   error
 	method     any
 	stacks     bool
@@ -54,16 +54,19 @@ func ConcreteArgs(args ...any) Option {
 }
 
 // Signature gives the parameter list of a function in Python's notation:
-// "x, y=None, *args, k=1, **kwargs". What stands after a star stands last in the
-// Go function too; the starred parameters themselves are of type torch.Value.
-// Modules have theirs in a tag; see package nn.
-func Signature(params string) Option {
-	return func(c *config) { c.signature, c.sigError = parseSignature(params) }
+// "x, y=None, *args, k=1, **kwargs", with annotations where the graph should have
+// them: "x: torch.Tensor -> torch.Tensor"; see nn.ParseSignature. What stands after a
+// star stands last in the Go function too; the starred parameters themselves are
+// of type torch.Value. Modules have theirs in a tag; see package nn.
+func Signature(text string) Option {
+	return func(c *config) { c.signature, c.sigError = nn.ParseSignature(text) }
 }
 
 // Parameters gives the parameter list of a function, with any defaults.
 func Parameters(params ...nn.Param) Option {
-	return func(c *config) { c.signature, c.sigError = append([]nn.Param{}, params...), nil }
+	return func(c *config) {
+		c.signature, c.sigError = nn.Signature{Params: append([]nn.Param{}, params...)}, nil
+	}
 }
 
 // Method traces another method of a module than Forward, given as a method

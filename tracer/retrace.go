@@ -12,7 +12,8 @@ import (
 // retrace traces a graph by walking it: modules that are no leaves are entered,
 // and calls of wrapped functions stay wrapped.
 func (t *Tracer) retrace(gm *ir.GraphModule) error {
-	params, method := graphParams(gm)
+	signature, method := graphSignature(gm)
+	params := signature.Params
 	values, tree, err := t.placeholders(make([]reflect.Type, len(params)), params, method)
 	if err != nil {
 		return err
@@ -24,34 +25,39 @@ func (t *Tracer) retrace(gm *ir.GraphModule) error {
 	if err := t.protect(func() { out = t.inline(gm, "", values) }); err != nil {
 		return err
 	}
-	return t.output(out, tree)
+	return t.output(out, signature.Returns, tree)
 }
 
-// graphParams returns the parameters of a graph's code, without self, and
-// whether it had one.
-func graphParams(gm *ir.GraphModule) (params []nn.Param, method bool) {
+// graphSignature returns the signature of a graph's code, without self, and
+// whether it had one. The code of a pytree signature has no annotations.
+func graphSignature(gm *ir.GraphModule) (signature nn.Signature, method bool) {
+	tree, isTree := gm.Graph().CodeGen().(ir.PyTreeCodeGen)
 	defaults := map[string]ir.Arg{}
-	for _, n := range gm.Graph().Find(ir.Placeholder, nil) {
-		p := nn.Param{Name: n.Target().String()}
-		if len(n.Args()) > 0 {
-			p.Default = n.Arg(0)
+	for n := range gm.Graph().Nodes() {
+		switch n.Op() {
+		case ir.Placeholder:
+			p := nn.Param{Name: n.Target().String(), Type: n.Type()}
+			if len(n.Args()) > 0 {
+				p.Default = n.Arg(0)
+			}
+			signature.Params = append(signature.Params, p)
+			defaults[p.Name] = p.Default
+		case ir.Output:
+			signature.Returns = n.Type()
 		}
-		params = append(params, p)
-		defaults[p.Name] = p.Default
 	}
-	tree, ok := gm.Graph().CodeGen().(ir.PyTreeCodeGen)
-	if !ok {
-		return params, false
+	if !isTree {
+		return signature, false
 	}
-	params = nil
+	signature = nn.Signature{}
 	for _, name := range tree.Args {
 		if name == "self" {
 			method = true
 			continue
 		}
-		params = append(params, nn.Param{Name: name, Default: defaults[name]})
+		signature.Params = append(signature.Params, nn.Param{Name: name, Default: defaults[name]})
 	}
-	return params, method
+	return signature, method
 }
 
 // Inline records the nodes of a graph as calls of the trace and returns what

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -75,12 +76,12 @@ func (t *Tracer) Trace(root any) (*ir.Graph, error) {
 	if gm, ok := root.(*ir.GraphModule); ok {
 		return t.graph, t.retrace(gm)
 	}
-	call, params, err := t.entry(root)
+	call, signature, err := t.entry(root)
 	if err != nil {
 		return nil, err
 	}
 	_, isModule := root.(nn.Module)
-	in, tree, err := t.arguments(call.Type(), params, isModule)
+	in, tree, err := t.arguments(call.Type(), signature.Params, isModule)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,11 @@ func (t *Tracer) Trace(root any) (*ir.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.graph, t.output(out, tree)
+	returns := signature.Returns
+	if tree != nil || slices.ContainsFunc(signature.Params, func(p nn.Param) bool { return p.KeywordOnly || starsOf(p.Name) != "" }) {
+		returns = "" // torch.fx wraps such functions, and the wrapper has no annotation
+	}
+	return t.graph, t.output(out, returns, tree)
 }
 
 func (t *Tracer) begin(g *ir.Graph) {
@@ -107,17 +112,20 @@ func (t *Tracer) end() {
 	t.ended = true
 }
 
-// output ends the graph with what the traced code returned: as it is, or as the
-// leaves of its containers.
-func (t *Tracer) output(out any, tree *ir.PyTreeCodeGen) error {
+// output ends the graph with what the traced code returned, of the annotated
+// type: as it is, or as the leaves of its containers.
+func (t *Tracer) output(out any, typ string, tree *ir.PyTreeCodeGen) error {
 	return t.protect(func() {
+		end := NodeSpec{Op: ir.Output, Target: ir.Path("output"), Type: typ}
 		if tree == nil {
-			t.create(NodeSpec{Op: ir.Output, Target: ir.Path("output"), Args: []ir.Arg{t.lower(out)}})
+			end.Args = []ir.Arg{t.lower(out)}
+			t.create(end)
 			return
 		}
 		spec, leaves := flatten(out)
 		tree.Out = spec
-		t.create(NodeSpec{Op: ir.Output, Target: ir.Path("output"), Args: []ir.Arg{ir.ListOf(t.lowerAll(leaves)...)}})
+		end.Args = []ir.Arg{ir.ListOf(t.lowerAll(leaves)...)}
+		t.create(end)
 		t.graph.SetCodeGen(*tree)
 	})
 }
@@ -128,37 +136,37 @@ func (t *Tracer) Scopes() map[string]Scope { return maps.Clone(t.scopes) }
 // Calls returns how often each module was called, by path.
 func (t *Tracer) Calls() map[string]int { return maps.Clone(t.calls) }
 
-// entry finds the function to run and its parameters. For a module this is a
+// entry finds the function to run and its signature. For a module this is a
 // method of its shadow.
-func (t *Tracer) entry(root any) (call reflect.Value, params []nn.Param, err error) {
-	params = t.config.signature
+func (t *Tracer) entry(root any) (call reflect.Value, signature nn.Signature, err error) {
+	signature = t.config.signature
 	m, isModule := root.(nn.Module)
 	if !isModule {
 		call = reflect.ValueOf(root)
 		if call.Kind() != reflect.Func || call.IsNil() {
-			return call, nil, ir.Errorf(ir.ErrAssertion, "trace: expected an nn.Module, an *ir.GraphModule or a function, got %T", root)
+			return call, signature, ir.Errorf(ir.ErrAssertion, "trace: expected an nn.Module, an *ir.GraphModule or a function, got %T", root)
 		}
-		return call, params, nil
+		return call, signature, nil
 	}
 	shadow, err := t.shadow(m)
 	if err != nil {
-		return call, nil, err
+		return call, signature, err
 	}
 	if t.config.method != nil {
 		f := reflect.ValueOf(t.config.method)
 		if f.Kind() != reflect.Func || f.Type().NumIn() == 0 || f.Type().In(0) != reflect.TypeOf(m) {
-			return call, nil, ir.Errorf(ir.ErrAssertion, "trace: expected a method expression of %T, got %T", m, t.config.method)
+			return call, signature, ir.Errorf(ir.ErrAssertion, "trace: expected a method expression of %T, got %T", m, t.config.method)
 		}
-		return bindReceiver(f, reflect.ValueOf(shadow)), params, nil
+		return bindReceiver(f, reflect.ValueOf(shadow)), signature, nil
 	}
 	call = reflect.ValueOf(shadow).MethodByName("Forward")
 	if !call.IsValid() {
-		return call, nil, ir.Errorf(ir.ErrAssertion, "trace: traced_func_name=Forward doesn't exist in %s", className(m))
+		return call, signature, ir.Errorf(ir.ErrAssertion, "trace: traced_func_name=Forward doesn't exist in %s", className(m))
 	}
-	if params == nil {
-		params, err = nn.Parameters(m)
+	if signature.Params == nil {
+		signature, err = nn.SignatureOf(m)
 	}
-	return call, params, err
+	return call, signature, err
 }
 
 // bindReceiver makes a method value of a method expression.
