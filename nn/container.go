@@ -14,17 +14,17 @@ type Child struct {
 	Module Module
 }
 
-// children is what the containers hold. The modules are exchanged by Rebuild
-// only, on a copy.
+// children is what the containers hold.
 type children struct{ list []Child }
 
-func (c *children) rebuilt(value func(name string, v any) any) children {
-	list := make([]Child, len(c.list))
+// Exchange puts what value returns into the place of each module. It is for
+// tracers, which call it on copies; see [Container].
+func (c *children) Exchange(value func(name string, child Module) Module) {
+	list := make([]Child, len(c.list)) // the copy shares the old one with its original
 	for i, child := range c.list {
-		m, _ := value(child.Name, child.Module).(Module)
-		list[i] = Child{child.Name, m}
+		list[i] = Child{child.Name, value(child.Name, child.Module)}
 	}
-	return children{list}
+	c.list = list
 }
 
 // Len returns the number of modules.
@@ -119,13 +119,6 @@ func (s *Sequential) Append(l Layer) {
 	s.list = append(s.list, Child{strconv.Itoa(len(s.list)), l})
 }
 
-// Rebuild is for tracers; see [Container].
-func (s *Sequential) Rebuild(value func(name string, v any) any) Module {
-	c := *s
-	c.children = s.rebuilt(value)
-	return &c
-}
-
 // ModuleList is torch.nn.ModuleList: modules "0", "1" and so on.
 type ModuleList struct {
 	Base
@@ -152,13 +145,6 @@ func (l *ModuleList) All() iter.Seq2[int, Module] {
 // Append adds a module.
 func (l *ModuleList) Append(m Module) {
 	l.list = append(l.list, Child{strconv.Itoa(len(l.list)), m})
-}
-
-// Rebuild is for tracers; see [Container].
-func (l *ModuleList) Rebuild(value func(name string, v any) any) Module {
-	c := *l
-	c.children = l.rebuilt(value)
-	return &c
 }
 
 // ModuleDict is torch.nn.ModuleDict: named modules in the order in which they
@@ -198,18 +184,12 @@ func (d *ModuleDict) Set(name string, m Module) {
 	d.list = append(d.list, Child{name, m})
 }
 
-// Rebuild is for tracers; see [Container].
-func (d *ModuleDict) Rebuild(value func(name string, v any) any) Module {
-	c := *d
-	c.children = d.rebuilt(value)
-	return &c
-}
-
-// A Holder has parameters that are no fields. RebuildTensors returns a copy of
-// it with value called on each of them and its name.
+// A Holder has parameters that are no fields. Held yields them, and
+// ExchangeTensors puts what value returns into the place of each.
 type Holder interface {
 	Module
-	RebuildTensors(value func(name string, t *torch.Tensor) *torch.Tensor) Module
+	Held() iter.Seq2[string, *torch.Tensor]
+	ExchangeTensors(value func(name string, t *torch.Tensor) *torch.Tensor)
 }
 
 // named is a tensor that a [Holder] has.
@@ -220,12 +200,24 @@ type named struct {
 
 type held []named
 
-func (h held) rebuilt(value func(name string, t *torch.Tensor) *torch.Tensor) held {
-	out := make(held, len(h))
-	for i, n := range h {
+func (h held) all() iter.Seq2[string, *torch.Tensor] {
+	return func(yield func(string, *torch.Tensor) bool) {
+		for _, n := range h {
+			if !yield(n.name, n.tensor) {
+				return
+			}
+		}
+	}
+}
+
+// exchange makes a new list, as a copy of a module shares the old one with its
+// original.
+func (h *held) exchange(value func(name string, t *torch.Tensor) *torch.Tensor) {
+	out := make(held, len(*h))
+	for i, n := range *h {
 		out[i] = named{n.name, value(n.name, n.tensor)}
 	}
-	return out
+	*h = out
 }
 
 // ParameterList is torch.nn.ParameterList.
@@ -265,11 +257,12 @@ func (l *ParameterList) At(i int) *torch.Tensor {
 	return l.tensors[j].tensor
 }
 
-// RebuildTensors is for tracers; see [Holder].
-func (l *ParameterList) RebuildTensors(value func(name string, t *torch.Tensor) *torch.Tensor) Module {
-	c := *l
-	c.tensors = l.tensors.rebuilt(value)
-	return &c
+// Held yields the parameters with their names.
+func (l *ParameterList) Held() iter.Seq2[string, *torch.Tensor] { return l.tensors.all() }
+
+// ExchangeTensors is for tracers; see [Holder].
+func (l *ParameterList) ExchangeTensors(value func(name string, t *torch.Tensor) *torch.Tensor) {
+	l.tensors.exchange(value)
 }
 
 // ParameterDict is torch.nn.ParameterDict: named parameters in the order in
@@ -305,9 +298,10 @@ func (d *ParameterDict) Get(name string) *torch.Tensor {
 // Len returns the number of parameters.
 func (d *ParameterDict) Len() int { return len(d.tensors) }
 
-// RebuildTensors is for tracers; see [Holder].
-func (d *ParameterDict) RebuildTensors(value func(name string, t *torch.Tensor) *torch.Tensor) Module {
-	c := *d
-	c.tensors = d.tensors.rebuilt(value)
-	return &c
+// Held yields the parameters with their names.
+func (d *ParameterDict) Held() iter.Seq2[string, *torch.Tensor] { return d.tensors.all() }
+
+// ExchangeTensors is for tracers; see [Holder].
+func (d *ParameterDict) ExchangeTensors(value func(name string, t *torch.Tensor) *torch.Tensor) {
+	d.tensors.exchange(value)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"reflect"
 
+	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
@@ -17,6 +18,23 @@ func Copy(m Module) (Module, error) {
 	})
 }
 
+// Duplicate returns a copy of m's struct, which shares what it holds with m. It is
+// for tracers. A struct that embeds a pointer to a module cannot be copied so, as
+// the copy would still change the module behind it.
+func Duplicate(m Module) (Module, error) {
+	t := reflect.TypeOf(m).Elem()
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous && f.Type.Kind() == reflect.Pointer && f.Type.Implements(moduleType) {
+			return nil, ir.Errorf(ir.ErrType, "%s: expected to embed %s, got a pointer to it", t, f.Type.Elem())
+		}
+	}
+	v := reflect.New(t)
+	v.Elem().Set(reflect.ValueOf(m).Elem())
+	return v.Interface().(Module), nil
+}
+
+var moduleType = reflect.TypeFor[Module]()
+
 type copier struct {
 	modules map[Module]Module
 	tensors map[*torch.Tensor]*torch.Tensor
@@ -26,25 +44,14 @@ func (c *copier) module(m Module) Module {
 	if done, ok := c.modules[m]; ok {
 		return done
 	}
-	if box, ok := m.(Container); ok {
-		made := box.Rebuild(func(_ string, v any) any {
-			if child, ok := v.(Module); ok {
-				return c.module(child)
-			}
-			return v
-		})
-		c.modules[m] = made
-		return made
-	}
-	var made Module
-	if h, ok := m.(Holder); ok {
-		made = h.RebuildTensors(func(_ string, t *torch.Tensor) *torch.Tensor { return c.tensor(t) })
-	} else {
-		v := reflect.New(reflect.TypeOf(m).Elem())
-		v.Elem().Set(reflect.ValueOf(m).Elem())
-		made = v.Interface().(Module)
-	}
+	made := must(Duplicate(m))
 	c.modules[m] = made // before the children, which may point back
+	if box, ok := made.(Container); ok {
+		box.Exchange(func(_ string, child Module) Module { return c.module(child) })
+	}
+	if h, ok := made.(Holder); ok {
+		h.ExchangeTensors(func(_ string, t *torch.Tensor) *torch.Tensor { return c.tensor(t) })
+	}
 	v := reflect.ValueOf(made).Elem()
 	for i := range v.NumField() {
 		f := v.Type().Field(i)

@@ -1,5 +1,7 @@
 package nn
 
+import "iter"
+
 // A Module is a pointer to a struct that embeds [Base].
 type Module interface{ base() *Base }
 
@@ -38,11 +40,13 @@ func Cast(m Module, s *Shadow) { m.base().shadow = s }
 // ShadowOf returns what [Cast] told m, nil where m is no shadow.
 func ShadowOf(m Module) *Shadow { return m.base().shadow }
 
-// A Container has children that are no fields. Rebuild returns a copy of it with
-// value called on each child and its name.
+// A Container has children that are no fields. Children yields them, and Exchange
+// puts what value returns into the place of each. A struct that embeds
+// [Sequential], [ModuleList] or [ModuleDict] is one, with the Forward that it has.
 type Container interface {
 	Module
-	Rebuild(value func(name string, v any) any) Module
+	Children() iter.Seq2[string, Module]
+	Exchange(value func(name string, child Module) Module)
 }
 
 // isLayer reports whether calling m's Forward enters m already.

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -27,11 +28,12 @@ func (m *RNN) Forward(input, h0 *torch.Tensor) (output, hidden *torch.Tensor) {
 	return two(run(m, nil, withState(input, h0)...))
 }
 
-// RebuildTensors is for tracers; see [Holder].
-func (m *RNN) RebuildTensors(value func(name string, t *torch.Tensor) *torch.Tensor) Module {
-	c := *m
-	c.weights = m.weights.rebuilt(value)
-	return &c
+// Held yields the parameters with their names.
+func (m *RNN) Held() iter.Seq2[string, *torch.Tensor] { return m.weights.all() }
+
+// ExchangeTensors is for tracers; see [Holder].
+func (m *RNN) ExchangeTensors(value func(name string, t *torch.Tensor) *torch.Tensor) {
+	m.weights.exchange(value)
 }
 
 // GRU is torch.nn.GRU; see [RNN] for its arguments.
@@ -50,11 +52,12 @@ func (m *GRU) Forward(input, h0 *torch.Tensor) (output, hidden *torch.Tensor) {
 	return two(run(m, nil, withState(input, h0)...))
 }
 
-// RebuildTensors is for tracers; see [Holder].
-func (m *GRU) RebuildTensors(value func(name string, t *torch.Tensor) *torch.Tensor) Module {
-	c := *m
-	c.weights = m.weights.rebuilt(value)
-	return &c
+// Held yields the parameters with their names.
+func (m *GRU) Held() iter.Seq2[string, *torch.Tensor] { return m.weights.all() }
+
+// ExchangeTensors is for tracers; see [Holder].
+func (m *GRU) ExchangeTensors(value func(name string, t *torch.Tensor) *torch.Tensor) {
+	m.weights.exchange(value)
 }
 
 // LSTM is torch.nn.LSTM; see [RNN] for its arguments, to which proj_size comes.
@@ -74,11 +77,12 @@ func (m *LSTM) Forward(input, h0, c0 *torch.Tensor) (output, hidden, cell *torch
 	return unpackLSTM(run(m, nil, withStates(input, h0, c0)...))
 }
 
-// RebuildTensors is for tracers; see [Holder].
-func (m *LSTM) RebuildTensors(value func(name string, t *torch.Tensor) *torch.Tensor) Module {
-	c := *m
-	c.weights = m.weights.rebuilt(value)
-	return &c
+// Held yields the parameters with their names.
+func (m *LSTM) Held() iter.Seq2[string, *torch.Tensor] { return m.weights.all() }
+
+// ExchangeTensors is for tracers; see [Holder].
+func (m *LSTM) ExchangeTensors(value func(name string, t *torch.Tensor) *torch.Tensor) {
+	m.weights.exchange(value)
 }
 
 // unpackLSTM is output, (hidden, cell) = result.

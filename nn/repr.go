@@ -21,10 +21,8 @@ func Repr(m Module) string {
 	if l, ok := m.(*ModuleList); ok {
 		return reprList(l)
 	}
-	for name, v := range members(m) {
-		if child, ok := v.(Module); ok {
-			lines = append(lines, "("+name+"): "+indent(Repr(child)))
-		}
+	for name, child := range members(m) {
+		lines = append(lines, "("+name+"): "+indent(Repr(child)))
 	}
 	var parts []string
 	if extra != "" {

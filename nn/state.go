@@ -35,8 +35,8 @@ func places(m Module, path string, above map[*Base]bool, f func(path string, m M
 	if !f(path, m) {
 		return false
 	}
-	for name, v := range members(m) {
-		if child, ok := v.(Module); ok && !places(child, join(path, name), above, f) {
+	for name, child := range members(m) {
+		if !places(child, join(path, name), above, f) {
 			return false
 		}
 	}

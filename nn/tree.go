@@ -44,8 +44,8 @@ func walk(m Module, path string, seen map[*Base]bool, yield func(string, Module)
 	if !yield(path, m) {
 		return false
 	}
-	for name, v := range members(m) {
-		if child, ok := v.(Module); ok && !walk(child, join(path, name), seen, yield) {
+	for name, child := range members(m) {
+		if !walk(child, join(path, name), seen, yield) {
 			return false
 		}
 	}
@@ -104,26 +104,25 @@ func state(m Module) iter.Seq2[Field, *torch.Tensor] {
 			}
 		}
 		if h, ok := m.(Holder); ok {
-			more := true
-			h.RebuildTensors(func(name string, t *torch.Tensor) *torch.Tensor {
-				more = more && yield(Field{name, Parameter}, t)
-				return t
-			})
+			for name, t := range h.Held() {
+				if !yield(Field{name, Parameter}, t) {
+					return
+				}
+			}
 		}
 	}
 }
 
-// members yields the child modules of m: its fields in order, or what a
-// container holds.
-func members(m Module) iter.Seq2[string, any] {
-	return func(yield func(string, any) bool) {
+// members yields the child modules of m: what a container holds, then its fields
+// in order.
+func members(m Module) iter.Seq2[string, Module] {
+	return func(yield func(string, Module) bool) {
 		if c, ok := m.(Container); ok {
-			more := true
-			c.Rebuild(func(name string, v any) any {
-				more = more && yield(name, v)
-				return v
-			})
-			return
+			for name, child := range c.Children() {
+				if !yield(name, child) {
+					return
+				}
+			}
 		}
 		v := reflect.ValueOf(m).Elem()
 		for i := range v.NumField() {

@@ -40,28 +40,21 @@ func (c *caster) cast(m nn.Module, path string) nn.Module {
 	if copied, ok := c.modules[m]; ok {
 		return copied
 	}
-	var made nn.Module
-	if container, ok := m.(nn.Container); ok {
-		made = container.Rebuild(func(name string, v any) any {
-			if child, ok := v.(nn.Module); ok {
-				return c.cast(child, join(path, name))
-			}
-			return v
-		})
-		c.modules[m] = made
-	} else {
-		if holder, ok := m.(nn.Holder); ok {
-			made = holder.RebuildTensors(func(name string, value *torch.Tensor) *torch.Tensor {
-				return c.parameter(value, join(path, name))
-			})
-		} else {
-			v := reflect.New(reflect.TypeOf(m).Elem())
-			v.Elem().Set(reflect.ValueOf(m).Elem())
-			made = v.Interface().(nn.Module)
-		}
-		c.modules[m] = made // before the children, which may point back
-		c.fields(reflect.ValueOf(made).Elem(), m, path)
+	made, err := nn.Duplicate(m)
+	if err != nil {
+		c.fail("trace %s: %w", path, err)
+		return m
 	}
+	c.modules[m] = made // before the children, which may point back
+	if container, ok := made.(nn.Container); ok {
+		container.Exchange(func(name string, child nn.Module) nn.Module { return c.cast(child, join(path, name)) })
+	}
+	if holder, ok := made.(nn.Holder); ok {
+		holder.ExchangeTensors(func(name string, value *torch.Tensor) *torch.Tensor {
+			return c.parameter(value, join(path, name))
+		})
+	}
+	c.fields(reflect.ValueOf(made).Elem(), m, path)
 	nn.Cast(made, &nn.Shadow{Path: path, Of: m, Caller: c.t})
 	return made
 }
