@@ -1,6 +1,8 @@
 package torchops
 
 import (
+	"slices"
+
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -48,4 +50,30 @@ func DefineBuiltin(name string, overloads ...string) {
 	method := len(name) > 13 && name[:13] == "torch.Tensor."
 	p := &public{name, overloads, matchPublic, method}
 	implementations.LoadOrStore(ir.FuncOf(name), &implementation{name: name, call: p.call})
+}
+
+// DefineClass makes a call of the class name an *ir.PyObject of these fields, as
+// Python's namedtuples and dataclasses are made: by position or by name, every
+// field exactly once.
+func DefineClass(name string, fields ...string) {
+	Define(name, func(_ *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+		if len(args) > len(fields) {
+			return nil, ir.Errorf(ir.ErrType, "%s: expected %d fields, got %d", name, len(fields), len(args))
+		}
+		values, given := make([]any, len(fields)), make([]bool, len(fields))
+		for i, v := range args {
+			values[i], given[i] = v, true
+		}
+		for _, k := range kw {
+			i := slices.Index(fields, k.Name)
+			if i < 0 || given[i] {
+				return nil, ir.Errorf(ir.ErrType, "%s: expected the fields %v once each, got %s", name, fields, k.Name)
+			}
+			values[i], given[i] = k.Value, true
+		}
+		if i := slices.Index(given, false); i >= 0 {
+			return nil, ir.Errorf(ir.ErrType, "%s: expected a value for %s, got none", name, fields[i])
+		}
+		return &ir.PyObject{Type: name, Fields: fields, Values: values}, nil
+	})
 }

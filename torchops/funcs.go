@@ -89,8 +89,18 @@ func Sum(x *Tensor) *Tensor { return function(FnSum, x) }
 // Mean returns the mean of all elements.
 func Mean(x *Tensor) *Tensor { return function(FnMean, x) }
 
-// Flatten joins dimensions start to end, both included, into one.
-func Flatten(x *Tensor, start, end int) *Tensor { return function(FnFlatten, x, start, end) }
+// Flatten joins dimensions start to end, both included, into one; without end, all
+// from start on. Python's torch.flatten(x, 1) is Flatten(x, 1).
+func Flatten(x *Tensor, start int, end ...int) *Tensor {
+	args := []any{x, start}
+	for _, dim := range end {
+		args = append(args, dim)
+	}
+	return function(FnFlatten, args...)
+}
+
+// Unsqueeze returns a view with a new dimension of size 1 before dim.
+func Unsqueeze(x *Tensor, dim int) *Tensor { return function(ir.FuncOf("torch.unsqueeze"), x, dim) }
 
 // Where returns x where condition holds and y elsewhere.
 func Where(condition *Tensor, x, y any) *Tensor { return function(FnWhere, condition, x, y) }

@@ -129,6 +129,9 @@ func (t *Tracer) object(o *ir.PyObject) ir.Arg {
 	if o == nil {
 		return ir.None{}
 	}
+	if o.Fields != nil {
+		torch.DefineClass(o.Type, o.Fields...) // so that the graph runs
+	}
 	spec := NodeSpec{Op: ir.CallFunction, Target: ir.FuncOf(o.Type)}
 	for i, v := range o.Values {
 		if o.Fields == nil {
