@@ -17,6 +17,9 @@ type Mode struct {
 	Threads   int         // how many threads one kernel may use; 0 is 1
 	Autocast  *Autocast   // torch.autocast, nil for none
 	Vmap      []VmapLevel // open levels of torch.vmap, the outermost first, at most 8
+	// Observe, where it is not nil, is told of each operator that is called in this
+	// mode, before it runs and on the goroutine that calls it.
+	Observe func(*Operator)
 }
 
 // Autocast is one region of torch.autocast.

@@ -35,8 +35,6 @@ func init() {
 	bodies["LinearCrossEntropyLoss"] = linearLoss
 	recurrent(bodies)
 	attentions(bodies)
-	torch.DefineBuiltin("torch.Tensor.unflatten", "aten::unflatten.int")
-	torch.DefineBuiltin("torch.Tensor.add_", "aten::add_.Tensor")
 }
 
 func convolve(f *frame, n int) any {

@@ -25,8 +25,9 @@ type Case struct {
 	Name string // how reports call it: the path below what the caller gave, with its last element
 	Kind Kind
 
-	meta *caseMeta
-	err  error // why the kind is not known
+	meta  *caseMeta
+	calls *callGroup // of Operators
+	err   error      // why the kind is not known
 }
 
 // Find returns the cases in and below each path, in lexical order, without
@@ -46,14 +47,21 @@ func Find(paths []string, only *regexp.Regexp) ([]*Case, error) {
 				return err
 			}
 			dir := filepath.Dir(path)
+			if !d.IsDir() && isCalls(d.Name()) {
+				n++
+				if first(seen, path) {
+					more, err := readCalls(root, path, only)
+					cases = append(cases, more...)
+					return err
+				}
+				return nil
+			}
 			if d.IsDir() || d.Name() != "meta.json" && (d.Name() != "program.py" || !isFX(dir)) {
 				return nil
 			}
 			n++
-			if abs, err := filepath.Abs(dir); err == nil && seen[abs] {
+			if !first(seen, dir) {
 				return nil
-			} else {
-				seen[abs] = true
 			}
 			c := readCase(root, dir)
 			if only == nil || only.MatchString(c.Name) {
@@ -65,13 +73,23 @@ func Find(paths []string, only *regexp.Regexp) ([]*Case, error) {
 			return nil, ir.Errorf(ir.ErrValue, "find cases: %w", err)
 		}
 		if n == 0 {
-			return nil, ir.Errorf(ir.ErrValue, "find cases: expected folders with a meta.json below %s, found none", root)
+			return nil, ir.Errorf(ir.ErrValue, "find cases: expected folders with a meta.json below %s, found none, nor files of calls", root)
 		}
 	}
 	if len(cases) == 0 {
 		return nil, ir.Errorf(ir.ErrValue, "find cases: no case of these paths matches %s", only)
 	}
 	return cases, nil
+}
+
+// first reports whether a path was not seen before, and notes it.
+func first(seen map[string]bool, path string) bool {
+	abs := absolute(path)
+	if seen[abs] {
+		return false
+	}
+	seen[abs] = true
+	return true
 }
 
 // readCase tells the kind of the case in dir.

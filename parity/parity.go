@@ -162,7 +162,7 @@ func (c *Case) needsLibtorch() bool {
 	if c.Kind == FX {
 		return fileExists(filepath.Join(c.Dir, "io.json"))
 	}
-	return c.err == nil && (c.Kind == Program || c.meta.Must != mustFailLoad)
+	return c.err == nil && (c.Kind == Operators || c.Kind == Program || c.meta.Must != mustFailLoad)
 }
 
 // replay runs one case and says how it went.
@@ -174,6 +174,8 @@ func (c *Case) replay(ctx context.Context) Result {
 		res.fault("%v", c.err)
 	case c.Kind == FX:
 		c.replayFX(ctx, res)
+	case c.Kind == Operators:
+		c.replayCalls(ctx, res)
 	case c.Kind == BadFile:
 		c.replayBad(ctx, res)
 	default:

@@ -1,6 +1,7 @@
 package torchops
 
 import (
+	"errors"
 	"math"
 	"math/big"
 	"strconv"
@@ -70,12 +71,20 @@ func init() {
 		x, err := iterate(m, a[0])
 		return ir.PyTuple(x), err
 	})
-	define("builtins.getattr", "obj, name, default?", func(m *libtorch.Mode, a []any) (any, error) {
-		name, ok := a[1].(string)
-		if !ok {
-			return nil, ir.Errorf(ir.ErrType, "attribute name must be string, not '%s'", typeName(a[1]))
+	define("builtins.getattr", "*args", func(m *libtorch.Mode, a []any) (any, error) {
+		args := a[0].([]any)
+		if n := len(args); n < 2 || n > 3 {
+			return nil, typeErrorf("getattr expected 2 to 3 arguments, got %d", n)
 		}
-		return getAttr(m, a[0], name)
+		name, ok := args[1].(string)
+		if !ok {
+			return nil, ir.Errorf(ir.ErrType, "attribute name must be string, not '%s'", typeName(args[1]))
+		}
+		v, err := getAttr(m, args[0], name)
+		if len(args) == 3 && errors.Is(err, ir.ErrAttribute) {
+			return args[2], nil
+		}
+		return v, err
 	})
 }
 
@@ -278,63 +287,4 @@ func sum(m *libtorch.Mode, v, start any) (any, error) {
 		total = next
 	}
 	return total, nil
-}
-
-// getAttr is getattr(v, name) for what a graph asks of tensors.
-func getAttr(m *libtorch.Mode, v any, name string) (any, error) {
-	if o, ok := v.(*ir.PyObject); ok {
-		if value, ok := o.Get(name); ok {
-			return value, nil
-		}
-	}
-	t, ok := v.(*Tensor)
-	if !ok {
-		return nil, ir.Errorf(ir.ErrAttribute, "'%s' object has no attribute '%s'", typeName(v), name)
-	}
-	if op, isView := tensorViews[name]; isView {
-		return CallMode(m, op, []any{t}, nil)
-	}
-	info, err := t.info()
-	if err != nil {
-		return nil, err
-	}
-	switch name {
-	case "shape":
-		return intTuple(info.Sizes), nil
-	case "dtype":
-		return info.DType, nil
-	case "device":
-		return info.Device, nil
-	case "layout":
-		return info.Layout, nil
-	case "ndim":
-		return int64(len(info.Sizes)), nil
-	case "requires_grad":
-		return info.RequiresGrad, nil
-	case "itemsize":
-		return int64(info.DType.Size()), nil
-	case "nbytes":
-		return info.Numel * int64(info.DType.Size()), nil
-	case "is_cpu":
-		return info.Device.Kind() == ir.DeviceCPU, nil
-	case "is_cuda":
-		return info.Device.Kind() == ir.DeviceCUDA, nil
-	case "is_meta":
-		return info.Device.Kind() == ir.DeviceMeta, nil
-	case "is_sparse":
-		return info.Layout == ir.Sparse, nil
-	case "is_quantized":
-		return info.DType.IsQuantized(), nil
-	}
-	return nil, ir.Errorf(ir.ErrAttribute, "'Tensor' object has no attribute '%s'", name)
-}
-
-// tensorViews are the attributes of a tensor that are operators.
-var tensorViews = map[string]string{
-	"T": "aten::numpy_T", "H": "aten::matrix_H", "mT": "aten::mT", "mH": "aten::mH",
-	"real": "aten::real", "imag": "aten::imag", "data": "aten::detach",
-}
-
-func intTuple(x []int64) ir.PyTuple {
-	return ir.PyTuple(listOf(x, func(n int64) any { return n }))
 }

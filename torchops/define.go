@@ -43,15 +43,6 @@ func Define(name string, f func(m *libtorch.Mode, args []any, kw []Kwarg) (any, 
 	implementations.LoadOrStore(ir.FuncOf(name), impl)
 }
 
-// DefineBuiltin makes the function name, or the method "torch.Tensor.<name>",
-// the first of the operator's overloads that takes the arguments, unless it has
-// an implementation already.
-func DefineBuiltin(name string, overloads ...string) {
-	method := len(name) > 13 && name[:13] == "torch.Tensor."
-	p := &public{name, overloads, matchPublic, method}
-	implementations.LoadOrStore(ir.FuncOf(name), &implementation{name: name, call: p.call})
-}
-
 // DefineClass makes a call of the class name an *ir.PyObject of these fields, as
 // Python's namedtuples and dataclasses are made: by position or by name, every
 // field exactly once.

@@ -13,6 +13,7 @@ import (
 // functions that model code calls, panics with; see [Try]. The class of Err is
 // the one that Python would raise.
 type Error struct {
+	In   string   // the function that called Op, where that is another: "torch.nn.functional.l1_loss"
 	Op   string   // what was called: "aten::add.Tensor", "operator.add", "Shape"
 	Args []string // its arguments: "self: f32[2, 3] cpu", "dim: 1"
 	Err  error    // the cause
@@ -20,10 +21,14 @@ type Error struct {
 
 // Error returns the operation, the cause and the arguments.
 func (e *Error) Error() string {
-	if len(e.Args) == 0 {
-		return e.Op + ": " + e.Err.Error()
+	text := e.Op + ": " + e.Err.Error()
+	if e.In != "" {
+		text = e.In + ": " + text
 	}
-	return e.Op + ": " + e.Err.Error() + " (" + strings.Join(e.Args, ", ") + ")"
+	if len(e.Args) > 0 {
+		text += " (" + strings.Join(e.Args, ", ") + ")"
+	}
+	return text
 }
 
 // Unwrap returns the cause.
@@ -49,6 +54,18 @@ func failed(op string, args []any, kw []Kwarg, cause error) error {
 		e.Args = append(e.Args, k.Name+"="+Describe(k.Value))
 	}
 	return e
+}
+
+// failedIn is failed for a function that calls others: the error keeps the
+// innermost operation and names the outermost function.
+func failedIn(f *ir.Func, args []any, kw []Kwarg, cause error) error {
+	err := failed(f.Name(), args, kw, cause)
+	if e, ok := errors.AsType[*Error](err); ok && !strings.Contains(e.Op, f.Base()) {
+		named := *e
+		named.In = f.Name()
+		return &named
+	}
+	return err
 }
 
 // mustNot panics with err as an *Error, for the functions of model code.

@@ -341,6 +341,9 @@ func (x *indexing) list(list []any) error {
 			return err
 		}
 	}
+	if t, err = x.make("aten::lift_fresh", []any{t}); err != nil {
+		return err
+	}
 	return x.tensor(t)
 }
 

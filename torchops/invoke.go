@@ -9,28 +9,31 @@ import (
 )
 
 // Invoke calls what a graph's call_function names: an operator overload through
-// the dispatcher; what has no kernel there (Python's operator and math, sizes,
-// symbolic numbers, functorch's batch dimensions) by an implementation here; and
-// functions of torch that this package knows, by the first of their overloads
-// that takes the arguments. A method of a tensor is "torch.Tensor.<name>".
+// the dispatcher, or the first that fits of a packet without overload; a function
+// that Python binds to C++ by the first of its signatures that takes the arguments;
+// and by an implementation here what has no kernel (Python's operator and math,
+// sizes, symbolic numbers, functorch's batch dimensions). A method of a tensor is
+// "torch.Tensor.<name>", a property "torch.Tensor.<name>.__get__". Of a function
+// with several spellings, as torch.linalg.inv is torch._C._linalg.linalg_inv, each
+// is known.
 //
 // Arguments, results and errors are those of [CallMode]. Functions that push and
 // pop a vmap level change m, which therefore belongs to one run.
 func Invoke(m *libtorch.Mode, f *ir.Func, args []any, kw []Kwarg) (any, error) {
-	if impl, ok := implementations.Load(f); ok {
-		v, err := impl.(*implementation).call(m, args, kw)
-		return v, failed(f.Name(), args, kw, err)
+	if impl := implementationOf(f); impl != nil {
+		v, err := impl.call(m, args, kw)
+		return v, failedIn(f, args, kw, err)
 	}
 	if f.Op() != "" {
 		return CallMode(m, f.Op(), args, kw)
 	}
-	return nil, failed(f.Name(), nil, nil, ir.Errorf(ir.ErrUnsupported, "function has no implementation here"))
+	return nil, failed(f.Name(), nil, nil, unknownFunction(f))
 }
 
 // Implemented reports whether [Invoke] knows what f is. For an operator overload
 // that needs libtorch, which knows its own and those of custom libraries.
 func Implemented(f *ir.Func) bool {
-	if _, ok := implementations.Load(f); ok {
+	if implementationOf(f) != nil {
 		return true
 	}
 	if f.Op() == "" {
@@ -40,8 +43,8 @@ func Implemented(f *ir.Func) bool {
 	return err == nil
 }
 
-// implementations holds what is computed on this side of the dispatcher. It is
-// filled while packages are initialised.
+// implementations holds what is computed on this side of the dispatcher, filled
+// while packages are initialised, and what was found for other names since.
 var implementations sync.Map // *ir.Func -> *implementation
 
 // An implementation is a function with Python's way of taking arguments.

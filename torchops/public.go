@@ -1,256 +1,283 @@
 package torchops
 
 import (
-	"errors"
-	"strings"
+	"sync"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
-// publicFunctions are the functions and methods of torch that this package can
-// call by their Python names, each with its overloads in the order in which
-// Python's parser tries them. "n" marks those where a number may stand for a
-// tensor. torch.X and torch.Tensor.X are entered both, "f" or "m" is for one of
-// them alone.
-const publicFunctions = `
-abs         aten::abs
-add       n aten::add.Tensor
-allclose    aten::allclose
-arange    f aten::arange aten::arange.start aten::arange.start_step
-argmax      aten::argmax
-as_strided  aten::as_strided
-cat       f aten::cat
-chunk       aten::chunk
-clamp       aten::clamp.Tensor aten::clamp
-clone       aten::clone
-contiguous m aten::contiguous
-conv2d    f aten::conv2d aten::conv2d.padding
-detach      aten::detach
-div       n aten::div.Tensor aten::div.Tensor_mode
-empty     f aten::empty.memory_format
-eq          aten::eq.Tensor aten::eq.Scalar
-equal       aten::equal
-exp         aten::exp
-expand    m aten::expand
-eye       f aten::eye aten::eye.m
-flatten     aten::flatten.using_ints
-full      f aten::full
-ge          aten::ge.Tensor aten::ge.Scalar
-gt          aten::gt.Tensor aten::gt.Scalar
-le          aten::le.Tensor aten::le.Scalar
-linspace  f aten::linspace
-log         aten::log
-lt          aten::lt.Tensor aten::lt.Scalar
-matmul      aten::matmul
-max         aten::max aten::max.other aten::max.dim
-maximum     aten::maximum
-mean        aten::mean aten::mean.dim
-min         aten::min aten::min.other aten::min.dim
-minimum     aten::minimum
-mul       n aten::mul.Tensor
-narrow      aten::narrow aten::narrow.Tensor
-ne          aten::ne.Tensor aten::ne.Scalar
-neg         aten::neg
-ones      f aten::ones
-permute     aten::permute
-pow         aten::pow.Tensor_Tensor aten::pow.Scalar aten::pow.Tensor_Scalar
-rand      f aten::rand aten::rand.generator
-randn     f aten::randn aten::randn.generator
-relu        aten::relu
-repeat    m aten::repeat
-reshape     aten::reshape
-select      aten::select.int
-sigmoid     aten::sigmoid
-softmax     aten::softmax.int
-split_with_sizes aten::split_with_sizes
-sqrt        aten::sqrt
-squeeze     aten::squeeze aten::squeeze.dim aten::squeeze.dims
-stack     f aten::stack
-sub       n aten::sub.Tensor
-sum         aten::sum aten::sum.dim_IntList
-t           aten::t
-tanh        aten::tanh
-transpose   aten::transpose.int
-unbind      aten::unbind.int
-unsqueeze   aten::unsqueeze
-view      m aten::view.dtype aten::view
-where     f aten::where aten::where.self aten::where.ScalarSelf aten::where.ScalarOther aten::where.Scalar
-zeros     f aten::zeros
-`
-
-// A public is a function of torch or a method of its tensors.
+// A public is a function of torch or a method of its tensors that Python binds
+// to C++, with its signatures in the order in which they are tried.
 type public struct {
-	name      string
-	overloads []string
-	match     matching
-	method    bool
+	name       string
+	method     bool
+	signatures []*signature
+	most       int // parameters of the longest signature
+	// what is done with the arguments, where that is more than to call the
+	// operator of the signature; which is its place
+	run func(b *binding) (any, error)
 }
 
-func init() {
-	for line := range strings.Lines(publicFunctions) {
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			continue
-		}
-		name, flag, overloads := words[0], "", words[1:]
-		if len(overloads[0]) == 1 {
-			flag, overloads = overloads[0], overloads[1:]
-		}
-		match := matchPublic
-		if flag == "n" {
-			match = matchPublicNumbers
-		}
-		if flag != "m" {
-			definePublic("torch."+name, overloads, match, false)
-		}
-		if flag != "f" {
-			definePublic("torch.Tensor."+name, overloads, match, true)
-		}
-	}
-	definePublic("torch._C._nn.linear", []string{"aten::linear"}, matchPublic, false)
-	for _, name := range []string{"torch.split", "torch.functional.split", "torch.Tensor.split"} {
-		define(name, "tensor, split_size, dim?", func(m *libtorch.Mode, a []any) (any, error) {
-			op := "aten::split.Tensor"
-			if isSequence(a[1]) {
-				op = "aten::split_with_sizes"
-			}
-			if a[2] == nil {
-				a = a[:2]
-			}
-			return CallMode(m, op, a, nil)
-		})
-	}
-	implementations.Store(ir.FuncOf("torch.Tensor.to"), &implementation{name: "to", call: to})
-	for name, dt := range map[string]DType{
-		"float": ir.Float32, "double": ir.Float64, "half": ir.Float16, "bfloat16": ir.BFloat16, "long": ir.Int64, "int": ir.Int32,
-		"short": ir.Int16, "char": ir.Int8, "byte": ir.UInt8, "bool": ir.Bool8, "cfloat": ir.Complex64, "cdouble": ir.Complex128,
-	} {
-		define("torch.Tensor."+name, "self, memory_format?", func(m *libtorch.Mode, a []any) (any, error) {
-			return to(m, []any{a[0], dt}, []Kwarg{{"memory_format", a[1]}})
-		})
-	}
+// A binding is a call whose arguments were matched with a signature.
+type binding struct {
+	mode   *libtorch.Mode
+	which  int // place of the signature that won
+	self   *Tensor
+	values []any // one for each parameter, nil for absent and None
+	scope  *Scope
 }
 
-func definePublic(name string, overloads []string, match matching, method bool) {
-	p := &public{name, overloads, match, method}
-	implementations.Store(ir.FuncOf(name), &implementation{name: name, call: p.call})
+// bindings are reused, since every call of a public function needs one.
+var bindings = sync.Pool{New: func() any { return new(binding) }}
+
+func newPublic(name string, method bool, signatures []*signature) *public {
+	p := &public{name: name, method: method, signatures: signatures}
+	for _, s := range signatures {
+		p.most = max(p.most, len(s.params))
+	}
+	return p
 }
 
-// call tries the overloads in order; the first that takes the arguments is
-// called. Nothing is called, and no number made a tensor, before one does.
+// call tries the signatures in order and calls the operator of the first that
+// takes the arguments. Nothing is called, and no number made a tensor, before.
 func (p *public) call(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
-	var reasons []string
-	for _, op := range p.overloads {
-		o, err := libtorch.Find(op)
-		if err != nil {
-			return nil, err
-		}
-		v, err := callOperator(m, o, p.spread(o.Schema(), args), kw, p.match)
-		var refused *mismatch
-		if !errors.As(err, &refused) {
-			if err != nil {
-				err = operatorError(o.Schema(), args, kw, err)
-			}
-			return v, err
-		}
-		reasons = append(reasons, refused.text)
-	}
-	if len(reasons) == 1 {
-		return nil, ir.Errorf(ir.ErrType, "%s", reasons[0])
-	}
-	return nil, ir.Errorf(ir.ErrType, "received an invalid combination of arguments; none of the overloads takes them:\n%s", strings.Join(reasons, "\n"))
-}
-
-// spread gathers the integers of x.view(2, -1) and torch.zeros(2, 3) into the
-// list that the schema has as its only positional argument.
-func (p *public) spread(s *ir.Schema, args []any) []any {
-	first := 0
-	if p.method {
-		first = 1
-	}
-	if s.Positional() != first+1 || len(args) <= first {
-		return args
-	}
-	t := s.Args[first].Type.Required()
-	if t.Kind != ir.TypeList || t.Elem.Kind != ir.TypeInt && t.Elem.Kind != ir.TypeSymInt {
-		return args
-	}
-	if v, err := normalize(args[first]); err != nil || kindOf(v) != intKind {
-		return args
-	}
-	spread := append([]any{}, args[:first]...)
-	list := []any{}
-	for _, a := range args[first:] {
-		if _, isScope := a.(inScope); isScope {
-			spread = append(spread, a)
-		} else {
-			list = append(list, a)
-		}
-	}
-	return append(spread, list)
-}
-
-// to is Tensor.to in its three forms: (device, dtype), (dtype) and (other), each
-// followed by non_blocking and copy.
-func to(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+	scope := scopeOf(args, kw)
 	args, err := normalizeItems(withoutScopes(args))
 	if err != nil {
 		return nil, err
 	}
-	names := []string{"non_blocking", "copy"}
-	if len(args) > 1 {
-		switch args[1].(type) {
-		case ir.DType:
-			names = append([]string{"self", "dtype"}, names...)
-		case *Tensor:
-			names = append([]string{"self", "other"}, names...)
-		default:
-			names = append([]string{"self", "device", "dtype"}, names...)
-		}
-	} else {
-		names = []string{"self"}
+	if kw, err = normalizeKeywords(kw); err != nil {
+		return nil, err
 	}
-	if len(args) == 0 || len(args) > len(names) {
-		return nil, ir.Errorf(ir.ErrType, "to() received an invalid combination of arguments: expected at most %d, got %d", len(names)-1, len(args)-1)
-	}
-	given := map[string]any{"non_blocking": false, "copy": false, "memory_format": nil, "device": nil, "dtype": nil, "other": nil}
-	for i, v := range args {
-		given[names[i]] = v
-	}
-	for _, k := range kw {
-		if _, known := given[k.Name]; !known || k.Name == "self" {
-			return nil, ir.Errorf(ir.ErrType, "to() got an unexpected keyword argument '%s'", k.Name)
-		}
-		if given[k.Name], err = normalize(k.Value); err != nil {
+	b := bindings.Get().(*binding)
+	defer b.put()
+	b.mode, b.scope, b.self = m, scope, nil
+	if p.method {
+		if b.self, args, err = receiver(p.signatures[0].function, args); err != nil {
 			return nil, err
 		}
 	}
-	t, err := tensorArg(given["self"])
+	if cap(b.values) < p.most {
+		b.values = make([]any, p.most)
+	}
+	b.values = b.values[:p.most]
+	s, err := p.choose(b, args, kw)
 	if err != nil {
 		return nil, err
 	}
-	if other, ok := given["other"].(*Tensor); ok {
-		info, err := other.info()
+	if p.run != nil {
+		return p.run(b)
+	}
+	return s.invoke(b, p.method)
+}
+
+func (b *binding) put() {
+	clear(b.values[:cap(b.values)])
+	*b = binding{values: b.values[:0]}
+	bindings.Put(b)
+}
+
+// receiver takes the tensor off the arguments of a method.
+func receiver(method string, args []any) (*Tensor, []any, error) {
+	if len(args) == 0 {
+		return nil, nil, typeErrorf("unbound method TensorBase.%s() needs an argument", method)
+	}
+	self, ok := args[0].(*Tensor)
+	if !ok {
+		return nil, nil, typeErrorf("descriptor '%s' for 'torch._C.TensorBase' objects doesn't apply to a '%s' object", method, typeName(args[0]))
+	}
+	return self, args[1:], nil
+}
+
+// choose binds the arguments to the first signature that takes them.
+func (p *public) choose(b *binding, args []any, kw []Kwarg) (*signature, error) {
+	alone := len(p.signatures) == 1
+	for i, s := range p.signatures {
+		ok, err := s.match(args, kw, b.values[:len(s.params)], alone)
 		if err != nil {
 			return nil, err
 		}
-		given["device"], given["dtype"] = info.Device, info.DType
+		if ok {
+			b.which = i
+			return s, nil
+		}
 	}
-	rest := []Kwarg{{"non_blocking", given["non_blocking"]}, {"copy", given["copy"]}, {"memory_format", given["memory_format"]}}
-	device, dtype := given["device"], given["dtype"]
-	switch {
-	case device != nil && dtype != nil:
-		return CallMode(m, "aten::to.device", []any{t, device, dtype}, rest)
-	case dtype != nil:
-		return CallMode(m, "aten::to.dtype", []any{t, dtype}, rest)
-	}
-	info, err := t.info()
+	return nil, noSignature(p.signatures, args, kw, b.values)
+}
+
+// invoke calls the operator of a signature with the bound values.
+func (s *signature) invoke(b *binding, method bool) (any, error) {
+	out := s.out >= 0 && b.values[s.out] != nil
+	p, err := s.plan(method, out)
 	if err != nil {
 		return nil, err
 	}
-	if device == nil {
-		device = info.Device
+	if out && s.options {
+		if err := s.checkOut(b); err != nil {
+			return nil, err
+		}
 	}
-	return CallMode(m, "aten::to.dtype_layout", []any{t}, append(rest, Kw("dtype", info.DType), Kw("layout", info.Layout), Kw("device", device)))
+	c := call{mode: b.mode, schema: p.operator.Schema(), match: matchPublicNumbers, scope: b.scope}
+	defer c.release()
+	var self any
+	if b.self != nil {
+		self = b.self
+	}
+	values, err := c.arguments(s, p, self, b.values)
+	if err != nil {
+		return nil, err
+	}
+	mode := b.mode
+	if direct[s.op] && mode != nil && mode.Observe != nil {
+		unseen := *mode
+		unseen.Observe, mode = nil, &unseen
+	}
+	results, err := p.operator.Call(mode, values)
+	if err != nil {
+		return nil, publicError(s, p, self, b.values, err)
+	}
+	v := tensorTuples(c.results(results))
+	if s.options && b.values[len(s.params)-1] == true {
+		err = requireGrad(v)
+	}
+	return v, err
+}
+
+// direct are the operators that Python's functions of C++ tensors do by
+// themselves, without a call of the dispatcher (manual_cpp_binding in
+// native_functions.yaml).
+var direct = map[string]bool{
+	"aten::is_complex": true, "aten::is_floating_point": true, "aten::is_signed": true, "aten::is_conj": true, "aten::is_neg": true,
+	"aten::is_inference": true, "aten::_is_zerotensor": true,
+}
+
+// tensorTuples makes tuples of the lists of tensors in a result, as the functions of
+// torch return them; torch.ops returns lists.
+func tensorTuples(v any) any {
+	switch v := v.(type) {
+	case []any:
+		if len(v) > 0 {
+			if _, isTensor := v[0].(*Tensor); !isTensor {
+				return v
+			}
+		}
+		return ir.PyTuple(v)
+	case ir.PyTuple:
+		for i, item := range v {
+			v[i] = tensorTuples(item)
+		}
+	}
+	return v
+}
+
+// results makes the value of a call of what an operator returned.
+func (c *call) results(results []any) any {
+	switch len(results) {
+	case 0:
+		return nil
+	case 1:
+		return c.result(results[0])
+	}
+	return ir.PyTuple(listOf(results, c.result))
+}
+
+// publicError describes the arguments that the operator got by their names.
+func publicError(s *signature, p *plan, self any, bound []any, cause error) error {
+	e := &Error{Op: p.operator.Schema().Op, Err: cause}
+	for i, src := range p.from {
+		v := self
+		if src.param >= 0 {
+			v = bound[src.param]
+		} else if src.param == fromDefault {
+			continue
+		}
+		if v != nil {
+			e.Args = append(e.Args, p.operator.Schema().Args[i].Name+": "+Describe(v))
+		}
+	}
+	return e
+}
+
+// normalizeKeywords returns kw itself where nothing in it has to change.
+func normalizeKeywords(kw []Kwarg) ([]Kwarg, error) {
+	changed := kw
+	for i, k := range kw {
+		v, err := normalize(k.Value)
+		if err != nil {
+			return nil, err
+		}
+		switch k.Value.(type) {
+		case *Tensor, int64, float64, bool, string, nil, DType, Device, Layout, MemoryFormat:
+			if v != nil || k.Value == nil {
+				continue
+			}
+		}
+		if &changed[0] == &kw[0] {
+			changed = append([]Kwarg(nil), kw...)
+		}
+		changed[i].Value = v
+	}
+	return changed, nil
+}
+
+// checkOut refuses an out that does not have the dtype, layout or device that is
+// asked for (check_out_type_matches in torch/csrc/autograd/utils).
+func (s *signature) checkOut(b *binding) error {
+	out, ok := b.values[s.out].(*Tensor)
+	if !ok {
+		return nil
+	}
+	info, err := out.info()
+	if err != nil {
+		return err
+	}
+	for i := range s.params {
+		v := b.values[i]
+		if v == nil {
+			continue
+		}
+		switch s.params[i].kind {
+		case paramDType:
+			if dt, _ := dtypeOf(v); dt != info.DType {
+				return ir.Errorf(ir.ErrRuntime, "dtype %s does not match dtype of out parameter (%s)", legacyNames[dt], legacyNames[info.DType])
+			}
+		case paramLayout:
+			if v != info.Layout {
+				return ir.Errorf(ir.ErrRuntime, "layout %v does not match layout of out parameter (%v)", v, info.Layout)
+			}
+		case paramDevice:
+			d, err := deviceOf(v)
+			if err != nil {
+				return err
+			}
+			if d.Kind() != info.Device.Kind() {
+				return ir.Errorf(ir.ErrRuntime, "device type %s does not match device type of out parameter (%s)", d.Kind(), info.Device.Kind())
+			}
+		}
+	}
+	return nil
+}
+
+// deviceOf is the device that a value names.
+func deviceOf(v any) (Device, error) {
+	switch v := v.(type) {
+	case Device:
+		return v, nil
+	case string:
+		return ir.ParseDevice(v)
+	case int64:
+		return CUDA(int(v)), nil
+	}
+	return Device{}, typeErrorf("expected a torch.device, got %s", typeName(v))
+}
+
+// requireGrad makes a fresh result record gradients.
+func requireGrad(v any) error {
+	t, ok := v.(*Tensor)
+	if !ok {
+		return nil
+	}
+	_, err := discard(Call("aten::requires_grad_", t, true))
+	return err
 }

@@ -58,21 +58,6 @@ func init() {
 	define("torch.ops.aten.sym_stride.default", "self", aboutTensor(func(i libtorch.TensorInfo) any { return []any(intTuple(i.Strides)) }))
 	define("torch.ops.aten.sym_numel.default", "self", aboutTensor(func(i libtorch.TensorInfo) any { return i.Numel }))
 	define("torch.ops.aten.sym_storage_offset.default", "self", aboutTensor(func(i libtorch.TensorInfo) any { return i.Offset }))
-	define("torch.Tensor.dim", "self", aboutTensor(func(i libtorch.TensorInfo) any { return int64(len(i.Sizes)) }))
-	define("torch.Tensor.ndimension", "self", aboutTensor(func(i libtorch.TensorInfo) any { return int64(len(i.Sizes)) }))
-	define("torch.Tensor.numel", "self", aboutTensor(func(i libtorch.TensorInfo) any { return i.Numel }))
-	define("torch.Tensor.nelement", "self", aboutTensor(func(i libtorch.TensorInfo) any { return i.Numel }))
-	define("torch.Tensor.storage_offset", "self", aboutTensor(func(i libtorch.TensorInfo) any { return i.Offset }))
-	define("torch.Tensor.element_size", "self", aboutTensor(func(i libtorch.TensorInfo) any { return int64(i.DType.Size()) }))
-	define("torch.Tensor.size", "self, dim?", sizeOrAll(func(i libtorch.TensorInfo) []int64 { return i.Sizes }))
-	define("torch.Tensor.stride", "self, dim?", sizeOrAll(func(i libtorch.TensorInfo) []int64 { return i.Strides }))
-	define("torch.Tensor.item", "self", func(m *libtorch.Mode, a []any) (any, error) {
-		t, err := tensorArg(a[0])
-		if err != nil {
-			return nil, err
-		}
-		return item(m, t)
-	})
 }
 
 func tensorArg(v any) (*Tensor, error) {
@@ -125,17 +110,5 @@ func sizeAt(of func(libtorch.TensorInfo) []int64) func(*libtorch.Mode, []any) (a
 			dim += n
 		}
 		return sizes[dim], nil
-	}
-}
-
-// sizeOrAll is sizeAt where the dimension may be left out.
-func sizeOrAll(of func(libtorch.TensorInfo) []int64) func(*libtorch.Mode, []any) (any, error) {
-	one := sizeAt(of)
-	all := aboutTensor(func(i libtorch.TensorInfo) any { return intTuple(of(i)) })
-	return func(m *libtorch.Mode, a []any) (any, error) {
-		if a[1] == nil {
-			return all(m, a)
-		}
-		return one(m, a)
 	}
 }

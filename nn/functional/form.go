@@ -50,8 +50,7 @@ func init() {
 			torch.Define(f.target.Name(), f.run)
 		}
 	}
-	for name, b := range builtins {
-		torch.DefineBuiltin(b.target, b.overloads...)
+	for name := range builtins {
 		if _, python := forms[name]; python {
 			panic("functional: " + name + " is listed twice")
 		}
