@@ -50,3 +50,7 @@ func (m *Module) Forward(args ...any) any {
 	}
 	return out
 }
+
+// ClassName returns the class that Python's graph modules have, whatever they
+// are called.
+func (*Module) ClassName() string { return ir.GraphModuleClass }

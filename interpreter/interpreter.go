@@ -111,9 +111,9 @@ func (in *Interpreter) RunFlat(ctx context.Context, leaves []any) ([]any, error)
 	return []any{out}, nil
 }
 
-// RunBoxed is RunWith RawIO on the values in *args, which it takes over: the
-// list is emptied and each tensor in it closed after its last use. It takes
-// nothing when there are not as many values as placeholders.
+// RunBoxed is Run on the values in *args, one for each placeholder, which it takes
+// over: the list is emptied and each tensor in it closed after its last use. It
+// takes nothing when there are not as many values as placeholders.
 func (in *Interpreter) RunBoxed(ctx context.Context, args *[]any) (any, error) {
 	g := in.currentGraph()
 	n := len(g.Find(ir.Placeholder, nil))
@@ -131,7 +131,11 @@ func (in *Interpreter) RunBoxed(ctx context.Context, args *[]any) (any, error) {
 	for _, v := range taken {
 		r.owners.retain(v)
 	}
-	return r.finish()
+	out, err := r.finish()
+	if err != nil {
+		return nil, err
+	}
+	return processOutputs(g, out)
 }
 
 func (in *Interpreter) currentGraph() *ir.Graph {

@@ -178,12 +178,12 @@ func TestWalkWhileTheGraphChanges(t *testing.T) {
 
 func TestEraseRefuses(t *testing.T) {
 	g, n := chain(1)
-	require.EqualError(t, g.Erase(n[0]), "erase x: expected no users, got 1 (relu)")
+	require.EqualError(t, g.Erase(n[0]), "Tried to erase Node x but it still had 1 users in the graph: {relu: None}!")
 	other, _ := chain(0)
 	require.ErrorIs(t, other.Erase(n[1]), ErrRuntime)
 	require.NoError(t, g.Erase(g.Last()))
 	require.NoError(t, g.Erase(n[1]))
-	require.EqualError(t, g.Erase(n[1]), "erase relu: erased already")
+	require.EqualError(t, g.Erase(n[1]), "erase_node(relu) on an already erased node")
 	assert.Nil(t, g.Lookup("relu"))
 	assert.Equal(t, "relu_1", g.CallFunction(FuncOf("torch.relu"), []Arg{n[0]}).Name(), "a name is never given back")
 	assert.PanicsWithValue(t, "ir: Node.Rename of relu, which was erased", func() { n[1].Rename("y") })

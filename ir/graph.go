@@ -66,14 +66,19 @@ func Default(a Arg) NodeOption {
 }
 
 // CreateNode appends a node at the insertion point. It fails when the target
-// does not fit the opcode, or when a name demanded by [ExactName] is taken.
+// does not fit the opcode, which as in torch.fx costs the node's name all the
+// same, or when a name demanded by [ExactName] is taken.
 func (g *Graph) CreateNode(op Op, target Target, args []Arg, opts ...NodeOption) (*Node, error) {
-	if err := checkTarget(op, target); err != nil {
-		return nil, err
-	}
 	var c nodeConfig
 	for _, o := range opts {
 		o(&c)
+	}
+	if err := checkTarget(op, target); err != nil {
+		if ClassOf(err) == ErrValue && target != nil && !c.exact {
+			name := g.names.create(g.candidate(op, target, c.name))
+			return nil, Errorf(ErrValue, "Node [graph = %s, name = '%s'] %w", g, name, err)
+		}
+		return nil, err
 	}
 	if c.exact && !g.names.reserve(c.name) {
 		return nil, Errorf(ErrValue, "create node: name %q is taken", c.name)
@@ -232,22 +237,24 @@ func (g *Graph) place(n *Node) {
 	}
 }
 
-// Erase takes n out of the graph. It fails while n has users, and when n
-// belongs to another graph or was erased before.
+// Erase takes n out of the graph; None stands for the nodes that it read. It
+// fails while n has users, and when n belongs to another graph or was erased
+// before, of which torch.fx only warns.
 func (g *Graph) Erase(n *Node) error {
 	if n.graph == nil {
-		return Errorf(ErrRuntime, "erase %s: erased already", n.name)
+		return Errorf(ErrRuntime, "erase_node(%s) on an already erased node", n.name)
 	}
 	if n.graph != g {
-		return Errorf(ErrRuntime, "erase %s: expected a node of this graph", n.name)
+		return Errorf(ErrRuntime, "Attempting to remove %s from wrong graph!", n.name)
 	}
 	if n.users.live > 0 {
-		return Errorf(ErrRuntime, "erase %s: expected no users, got %d (%s)", n.name, n.users.live, nodeNames(n.users.snapshot()))
+		return Errorf(ErrRuntime, "Tried to erase Node %s but it still had %d users in the graph: {%s: None}!",
+			n.name, n.users.live, strings.ReplaceAll(nodeNames(n.users.snapshot()), ", ", ": None, "))
 	}
 	if g.owner != nil {
 		g.owner.erased(n)
 	}
-	n.setOperands(nil, nil)
+	n.setOperands(mapOperands(n, func(*Node) Arg { return None{} }))
 	g.unlink(n)
 	g.names.used[n.name] = nil
 	n.graph = nil

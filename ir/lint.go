@@ -85,7 +85,7 @@ func (l *linter) node(n *Node) {
 	}
 	l.names[n.name] = true
 	if err := checkTarget(n.op, n.target); err != nil {
-		l.fault(ErrValue, "Node %s target %v has type %T but another is expected: %w", n.name, n.target, n.target, err)
+		l.fault(ErrValue, "Node %s %w", n.name, err)
 	}
 }
 

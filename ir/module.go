@@ -24,6 +24,10 @@ type GraphModule struct {
 	hooks  hooks
 }
 
+// GraphModuleClass is the class of every graph module as Python qualifies it: one
+// is made for each of them, inside a method.
+const GraphModuleClass = "torch.fx.graph_module.GraphModule.__new__.<locals>.GraphModuleImpl"
+
 // A ModuleOption changes what [NewGraphModule] makes.
 type ModuleOption func(*GraphModule)
 

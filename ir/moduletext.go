@@ -26,8 +26,17 @@ func (m *GraphModule) String() string {
 	return m.Repr() + "\n" + code + "\n# To see more debug info, please use `graph_module.print_readable()`"
 }
 
+// describeModule is what [DescribeModules] set.
+var describeModule = func(any) (repr string, ok bool) { return "", false }
+
+// DescribeModules makes f say what Python's repr of a module is that stands in a
+// graph module and that this package knows nothing of; ok false leaves it the name
+// of its Go type. It is for the package that has the modules, before main starts.
+func DescribeModules(f func(v any) (repr string, ok bool)) { describeModule = f }
+
 // Repr returns what Python's repr of the module is: its class and its
-// submodules. A submodule that has a method Repr() string says what it is.
+// submodules. A submodule that has a method Repr() string says what it is, others
+// as [DescribeModules] has it.
 func (m *GraphModule) Repr() string {
 	root := &moduleTree{text: m.class}
 	for p, v := range m.Attrs() {
@@ -67,8 +76,10 @@ func (t *moduleTree) add(path []string, v any) {
 	case interface{ Repr() string }:
 		t.text, t.whole = v.Repr(), true
 	default:
-		name := fmt.Sprintf("%T", v)
-		t.text = name[strings.LastIndexAny(name, ".*")+1:]
+		if t.text, t.whole = describeModule(v); !t.whole {
+			name := fmt.Sprintf("%T", v)
+			t.text = name[strings.LastIndexAny(name, ".*")+1:]
+		}
 	}
 }
 

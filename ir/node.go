@@ -15,6 +15,7 @@ type Node struct {
 	target Target    // what is called, read or named; see Op
 	args   []Arg     // positional operands; changed by setters only
 	kwargs []Keyword // keyword operands in call order; changed by setters only
+	inputs []*Node   // order of Inputs where it is not that of the operands; see InsertArg
 	users  userSet   // who mentions this one, in order of first mention
 	name   string    // unique in the graph
 	typ    string    // Python type annotation as text, "" for none
@@ -100,8 +101,11 @@ func (n *Node) Operands(f func(*Node)) {
 }
 
 // Inputs returns the nodes that n reads, in order of first mention, without
-// repetitions. Same as torch.fx Node.all_input_nodes.
+// repetitions. Same as torch.fx Node.all_input_nodes; see [Node.InsertArg].
 func (n *Node) Inputs() []*Node {
+	if n.inputs != nil {
+		return slices.Clone(n.inputs)
+	}
 	var set userSet
 	n.Operands(set.add)
 	return set.snapshot()
@@ -141,7 +145,7 @@ func (n *Node) setOperands(args []Arg, kwargs []Keyword) {
 			kwargs[i].Value = None{}
 		}
 	}
-	n.args, n.kwargs = args, kwargs
+	n.args, n.kwargs, n.inputs = args, kwargs, nil
 	n.Operands(func(m *Node) { m.users.add(n) })
 }
 
@@ -152,7 +156,7 @@ func (n *Node) UpdateArg(i int, a Arg) error {
 		j += len(n.args)
 	}
 	if j < 0 || j >= len(n.args) {
-		return Errorf(ErrIndex, "update arg %d of %s: expected an index below %d", i, n.name, len(n.args))
+		return Errorf(ErrIndex, "update arg %d of %s, which has %d: list assignment index out of range", i, n.name, len(n.args))
 	}
 	args := slices.Clone(n.args)
 	args[j] = a
@@ -162,20 +166,25 @@ func (n *Node) UpdateArg(i int, a Arg) error {
 
 // InsertArg puts a before positional operand i, or at the end for i equal to
 // their number. Unlike [Node.UpdateArg] it leaves n's place among the users of
-// the other operands as it is.
+// the other operands as it is, and a new input becomes the last of [Node.Inputs].
 func (n *Node) InsertArg(i int, a Arg) error {
 	if i < 0 || i > len(n.args) {
-		return Errorf(ErrAssertion, "insert arg %d of %s: expected an index from 0 to %d", i, n.name, len(n.args))
+		return Errorf(ErrAssertion, "insert arg of %s, which has %d: insert_args index must be between 0 and len(self.args), got %d", n.name, len(n.args), i)
 	}
 	if a == nil {
 		a = None{}
 	}
+	inputs := n.Inputs()
 	n.args = slices.Insert(slices.Clone(n.args), i, a)
 	Walk(a, func(leaf Arg) {
 		if m, ok := leaf.(*Node); ok {
+			if !m.users.has(n) {
+				inputs = append(inputs, m)
+			}
 			m.users.add(n)
 		}
 	})
+	n.inputs = inputs
 	return nil
 }
 
@@ -333,9 +342,20 @@ func checkTarget(op Op, t Target) error {
 	case op > Output:
 		return Errorf(ErrAssertion, "op '%s' is not in _legal_ops", op)
 	case op == CallFunction && (!isFunc || f == nil):
-		return Errorf(ErrValue, "call_function: expected a *ir.Func as target, got %T", t)
+		return Errorf(ErrValue, "target %v has type %s but a Callable is expected", t, targetType(t))
 	case op != CallFunction && (isFunc || t == nil):
-		return Errorf(ErrValue, "%s: expected an ir.Path as target, got %T", op, t)
+		return Errorf(ErrValue, "target %v has type %s but a str is expected", t, targetType(t))
 	}
 	return nil
+}
+
+// targetType is the type of a target in Python's terms.
+func targetType(t Target) string {
+	switch t.(type) {
+	case Path:
+		return "str"
+	case *Func:
+		return "function"
+	}
+	return "NoneType"
 }

@@ -9,6 +9,16 @@ import (
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
+func init() {
+	ir.DescribeModules(func(v any) (string, bool) {
+		m, ok := v.(Module)
+		if !ok {
+			return "", false
+		}
+		return Repr(m), true
+	})
+}
+
 // An Extra is a module that has something to say between the brackets of its
 // [Repr], as Python's extra_repr.
 type Extra interface{ ExtraRepr() string }

@@ -2,7 +2,6 @@ package tracer
 
 import (
 	"fmt"
-	"reflect"
 
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
@@ -107,7 +106,7 @@ func (t *Tracer) annotate(n *ir.Node) {
 // CallModule records a call of a leaf, and runs the body of any other module;
 // see nn.Caller.
 func (t *Tracer) CallModule(m *nn.Shadow, args []any, forward func() any) any {
-	t.enter(m.Path, reflect.TypeOf(m.Of).Elem().String())
+	t.enter(m.Path, nn.ClassName(m.Of))
 	call := func() any {
 		if t.config.leaf(m.Of, m.Path) {
 			return t.leafCall(m.Path, m.Of, args)

@@ -177,7 +177,7 @@ func (t *Tracer) callChild(gm *ir.GraphModule, path, target string, args []any, 
 	switch child := child.(type) {
 	case *ir.GraphModule:
 		if len(kw) == 0 {
-			t.enter(path, child.ClassName())
+			t.enter(path, ir.GraphModuleClass)
 			out := t.inline(child, path, args)
 			t.leave()
 			return out
@@ -186,7 +186,7 @@ func (t *Tracer) callChild(gm *ir.GraphModule, path, target string, args []any, 
 		if !t.config.leaf(child, path) {
 			return t.enterChild(child, path, args, kw)
 		}
-		t.enter(path, reflect.TypeOf(child).Elem().String())
+		t.enter(path, nn.ClassName(child))
 		defer t.leave()
 	}
 	for _, k := range kw {
@@ -202,7 +202,7 @@ func (t *Tracer) enterChild(m nn.Module, path string, args []any, kw []torch.Kwa
 	if c.err != nil {
 		panic(&torch.Error{Op: "trace", Err: c.err})
 	}
-	t.enter(path, reflect.TypeOf(m).Elem().String())
+	t.enter(path, nn.ClassName(m))
 	out, err := nn.Invoke(shadow, args, kw)
 	if err != nil {
 		panic(err)

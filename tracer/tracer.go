@@ -36,7 +36,7 @@ type Tracer struct {
 // A Scope is the module whose Forward made a node.
 type Scope struct {
 	Path string // qualified name, "" for the root
-	Type string // Go type, "" for a function
+	Type string // class, as nn.ClassName has it; "" for a function
 }
 
 // New returns a tracer.
