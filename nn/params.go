@@ -48,7 +48,7 @@ func SignatureOf(m Module) (Signature, error) {
 		return Signature{Params: params}, nil
 	}
 	if _, ok := m.(*Sequential); ok {
-		return []Param{{Name: "input"}}, nil
+		return Signature{Params: []Param{{Name: "input"}}}, nil
 	}
 	f, ok := reflect.TypeOf(m).Elem().FieldByName("Base")
 	if !ok {
