@@ -61,50 +61,127 @@ func SignatureOf(m Module) (Signature, error) {
 	return ParseSignature(tag)
 }
 
-// bareStar is Python's mark before keyword-only parameters, which the parser of
-// generated code does not know; markedStar is what it gets instead.
-var bareStar = regexp.MustCompile(`(^|,)\s*\*\s*,`)
-
-const markedStar = "*__bare__"
-
 // ParseSignature reads a parameter list in Python's notation and, after an
 // arrow, what is returned:
 //
 //	x: torch.Tensor, h=None, *rest, k=1 -> torch.Tensor
 //
-// The annotations are what Python's repr says of the types, the defaults any
-// literals that generated code can have.
+// The annotations are what Python's repr says of the types, so that a string
+// stands in quotes; None is none, as in torch.fx. The defaults are any literals
+// that generated code can have.
 func ParseSignature(text string) (Signature, error) {
 	s := Signature{Params: []Param{}}
-	params, returns := text, ""
-	if at := strings.LastIndex(text, "->"); at >= 0 && !strings.ContainsAny(text[at:], `'"`) {
-		params, returns = text[:at], text[at:]
+	fail := func(format string, args ...any) (Signature, error) {
+		return Signature{}, ir.Errorf(ir.ErrSyntax, "signature %q: "+format, append([]any{text}, args...)...)
 	}
-	params = bareStar.ReplaceAllString(params, "$1 "+markedStar+",")
-	if strings.Contains(text, "\n") {
-		return s, ir.Errorf(ir.ErrSyntax, "signature %q: expected one line", text)
-	}
-	g, err := ir.ParseCode("def forward(self, " + params + ")" + returns + ":\n    return None\n")
-	if err != nil {
-		return s, ir.Errorf(ir.ErrSyntax, "signature %q: %w", text, err)
-	}
-	star := false
-	for n := range g.Nodes() {
-		switch n.Op() {
-		case ir.Placeholder:
-			p := Param{Name: n.Target().String(), Type: n.Type()}
-			if len(n.Args()) > 0 {
-				p.Default = n.Arg(0)
-			}
-			starred := strings.HasPrefix(p.Name, "*")
-			p.KeywordOnly = star && !starred
-			star = star || starred
-			if p.Name != markedStar {
-				s.Params = append(s.Params, p)
-			}
-		case ir.Output:
-			s.Returns = n.Type()
+	list, returns, arrow := cutTop(text, "->")
+	if arrow {
+		var err error
+		if s.Returns, err = annotation(returns); err != nil {
+			return fail("what is returned: %w", err)
 		}
 	}
+	star, seen := false, map[string]bool{}
+	for more := strings.TrimSpace(list) != ""; more; {
+		var item string
+		item, list, more = cutTop(list, ",")
+		if item = strings.TrimSpace(item); item == "*" && !star {
+			star = true // Python's mark before keyword-only parameters
+			continue
+		}
+		p, err := parseParam(item)
+		if err != nil {
+			return fail("%w", err)
+		}
+		bare := strings.TrimLeft(p.Name, "*")
+		if seen[bare] {
+			return fail("expected a name of its own for each parameter, got %s twice", bare)
+		}
+		seen[bare] = true
+		starred := bare != p.Name
+		p.KeywordOnly = star && !starred
+		star = star || starred
+		s.Params = append(s.Params, p)
+	}
 	return s, nil
+}
+
+var paramName = regexp.MustCompile(`^\*{0,2}[A-Za-z_]\w*$`)
+
+// parseParam reads "name: type = default".
+func parseParam(text string) (p Param, err error) {
+	rest, literal, hasDefault := cutTop(text, "=")
+	name, typ, hasType := cutTop(rest, ":")
+	p.Name = strings.TrimSpace(name)
+	if !paramName.MatchString(p.Name) {
+		return p, ir.Errorf(ir.ErrSyntax, "expected a Python name, got %q", name)
+	}
+	if hasType {
+		if p.Type, err = annotation(typ); err != nil {
+			return p, ir.Errorf(ir.ErrSyntax, "type of %s: %w", p.Name, err)
+		}
+	}
+	if !hasDefault {
+		return p, nil
+	}
+	g, err := ir.ParseCode("def forward(self, x=" + strings.TrimSpace(literal) + "):\n    pass\n")
+	if err != nil || strings.Contains(literal, "\n") || g.Len() != 1 || len(g.First().Args()) != 1 {
+		return p, ir.Errorf(ir.ErrSyntax, "default of %s: expected a literal, got %q", p.Name, literal)
+	}
+	p.Default = g.First().Arg(0)
+	return p, nil
+}
+
+// annotation reads a type: names, brackets and quoted texts.
+func annotation(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if text == "None" {
+		return "", nil
+	}
+	rest, _, cut := cutTop(text, "\n")
+	if text == "" || cut || rest != text || depthOf(text) != 0 {
+		return "", ir.Errorf(ir.ErrSyntax, "expected a type, got %q", text)
+	}
+	return text, nil
+}
+
+// cutTop cuts text at the first sep that is in no bracket and no quotes.
+func cutTop(text, sep string) (before, after string, found bool) {
+	depth, quote := 0, byte(0)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quote != 0:
+			if c == '\\' {
+				i++
+			} else if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case strings.IndexByte("([{", c) >= 0:
+			depth++
+		case strings.IndexByte(")]}", c) >= 0:
+			depth--
+		case depth == 0 && strings.HasPrefix(text[i:], sep):
+			return text[:i], text[i+len(sep):], true
+		}
+	}
+	return text, "", false
+}
+
+// depthOf counts the brackets that text opens and does not close; -1 where it
+// closes one that is not open.
+func depthOf(text string) int {
+	depth := 0
+	for _, c := range text {
+		switch {
+		case strings.ContainsRune("([{", c):
+			depth++
+		case strings.ContainsRune(")]}", c):
+			if depth--; depth < 0 {
+				return -1
+			}
+		}
+	}
+	return depth
 }

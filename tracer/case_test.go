@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/fxcase"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/operator"
@@ -72,41 +73,28 @@ func dirExists(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// sameCase compares the texts of a graph module with the recorded ones.
+// sameCase compares a graph module with the recorded one.
 func sameCase(t *testing.T, gm *ir.GraphModule, err error) *ir.GraphModule {
 	t.Helper()
 	require.NoError(t, err)
 	require.NoError(t, gm.Graph().Lint())
-	got, err := gm.Code()
-	require.NoError(t, err)
-	dir := caseDir(t)
-	want, err := os.ReadFile(filepath.Join(dir, "code.py"))
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got)
-	want, err = os.ReadFile(filepath.Join(dir, "graph.txt"))
-	require.NoError(t, err)
-	assert.Equal(t, string(want), gm.Graph().String())
-	return gm
-}
-
-// classes are Python's exceptions as the classes of errors here.
-var classes = map[string]*ir.Class{
-	"TraceError": ir.ErrTrace, "RuntimeError": ir.ErrRuntime, "AssertionError": ir.ErrAssertion, "TypeError": ir.ErrType,
+	return fxcase.OpenDir(t, caseDir(t)).Same(gm, nil)
 }
 
 // failsAs compares an error with the recorded one: its text is part of err's.
+// class is err's own where it is not that of Python's.
 func failsAs(t *testing.T, err error, class *ir.Class) {
 	t.Helper()
-	require.Error(t, err)
+	if class == nil {
+		fxcase.OpenDir(t, caseDir(t)).Fails(err)
+		return
+	}
+	require.ErrorIs(t, err, class)
 	data, readErr := os.ReadFile(filepath.Join(caseDir(t), "error.json"))
 	require.NoError(t, readErr)
 	var recorded struct{ Type, Message string }
 	require.NoError(t, json.Unmarshal(data, &recorded))
 	assert.Contains(t, err.Error(), recorded.Message)
-	if class == nil {
-		class = classes[recorded.Type]
-	}
-	assert.ErrorIs(t, err, class)
 }
 
 // The families of recorded cases that this package answers for.

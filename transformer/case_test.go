@@ -2,14 +2,13 @@ package transformer_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/fxcase"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
@@ -23,18 +22,16 @@ import (
 // The tests TestTrace_<case> transform the module of a recorded case and get
 // what torch.fx recorded.
 
-// sameTexts compares the texts of a graph module with those in a folder of the
-// running test's case.
+// sameTexts compares a graph module with the one in a folder of the running
+// test's case.
 func sameTexts(t *testing.T, gm *ir.GraphModule, folder string) {
 	t.Helper()
 	require.NoError(t, gm.Graph().Lint())
-	dir := testenv.Fixtures(t, "fx", strings.TrimPrefix(t.Name(), "TestTrace_"), folder)
-	code, err := gm.Code()
-	require.NoError(t, err)
-	for name, got := range map[string]string{"code.py": code, "graph.txt": gm.Graph().String()} {
-		want, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		assert.Equal(t, string(want), got, name)
+	c := fxcase.Open(t, strings.TrimPrefix(t.Name(), "TestTrace_"))
+	if folder == "before" {
+		c.Before(gm, nil)
+	} else {
+		c.Same(gm, nil)
 	}
 }
 
