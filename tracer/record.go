@@ -128,6 +128,9 @@ func (t *Tracer) CallModule(m *nn.Shadow, args []any, forward func() any) any {
 func (t *Tracer) Read(v torch.Value) { t.node(v) }
 
 func (t *Tracer) leafCall(path string, m any, args []any) any {
+	if inside, ok := m.(interface{ GraphModule() *ir.GraphModule }); ok {
+		m = inside.GraphModule() // so that texts show it
+	}
 	t.mu.Lock()
 	t.attrs[path] = m
 	t.mu.Unlock()
