@@ -29,21 +29,21 @@ func isFX(dir string) bool {
 
 // replayFX replays what the files of a case determine: texts from nodes, nodes
 // from code, tables, saved folders, runs. What takes the program itself, its
-// transformation or its error, a Go test has to check; the note names it, and a
-// case whose program no test builds is skipped and not passed.
+// transformation or its error, a Go test has to check; the note names it. A case
+// that is nothing but its program is skipped.
 func (c *Case) replayFX(ctx context.Context, res *Result) {
 	name := filepath.Base(c.Dir)
 	switch {
 	case fileExists(filepath.Join(c.Dir, "error.json")):
-		res.skip(goTest(name, "a program and its error"))
+		res.skip(programNote(name, "a program and its error"))
 		return
 	case !fileExists(filepath.Join(c.Dir, "nodes.json")):
 		replayTable(c, res)
 		return
 	}
 	r := &fxReplay{c: c, res: res}
-	if test, ok := notInFiles[name]; ok {
-		res.skip("Go test " + test + "; the files do not determine all texts")
+	if slices.Contains(notInFiles, name) {
+		res.skip(programNote(name, "a program") + "; the files do not determine all texts")
 		return
 	}
 	r.graphs("")
@@ -81,12 +81,7 @@ type fxReplay struct {
 
 // owes notes what a Go test must check.
 func (r *fxReplay) owes(what string) {
-	name := filepath.Base(r.c.Dir)
-	if test, ok := goTests()[name]; ok {
-		r.did = append(r.did, "its "+what+": Go test "+test)
-		return
-	}
-	r.owing = append(r.owing, "no Go test yet of its "+what)
+	r.did = append(r.did, "its "+what+": "+programNote(filepath.Base(r.c.Dir), "a program"))
 }
 
 // close writes the note.
@@ -126,22 +121,9 @@ func (r *fxReplay) compare(path string, g *fxGraph) {
 	}
 }
 
-// notInFiles are the cases whose files do not determine all of their texts, each
-// with the test that makes the same text from Go.
-var notInFiles = map[string]string{
-	"codegen_boxed_arg":    "ir.TestReplayCommitted/boxed_argument",
-	"codegen_lineno_map":   "ir.TestBodyFunc",
-	"codegen_custom_list":  "ir.TestOwnCodeGen",
-	"doc_on_generate_code": "ir.TestBodyFunc",
-	"readable_metadata":    "ir.TestReplayCommitted/verbose",
-}
-
-// goTest names the test of a case's program.
-func goTest(name, what string) string {
-	if test, ok := goTests()[name]; ok {
-		return "Go test " + test
-	}
-	return what + ": no Go test yet"
+// notInFiles are the cases whose files do not determine all of their texts.
+var notInFiles = []string{
+	"codegen_boxed_arg", "codegen_custom_list", "codegen_lineno_map", "doc_on_generate_code", "readable_metadata",
 }
 
 // readJSON reads a file of a case, which must not be larger than recorded ones

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -70,17 +71,12 @@ func TestReplayFXFinds(t *testing.T) {
 
 // TestFXTestsExist finds every test that a note may name in the sources.
 func TestFXTestsExist(t *testing.T) {
-	named := map[string]string{}
-	for c, test := range goTests() {
-		named[c] = test
-	}
-	for c, test := range notInFiles {
-		named[c] = test
-	}
-	for c, test := range named {
-		path, rest, ok := strings.Cut(test, ".")
-		require.True(t, ok, "%s: expected package.Test, got %s", c, test)
-		function, _, _ := strings.Cut(rest, "/")
+	for c, g := range goTests() {
+		if g.test == "" {
+			continue
+		}
+		path, function, ok := strings.Cut(g.test, ".")
+		require.True(t, ok, "%s: expected package.Test, got %s", c, g.test)
 		if path == "torchfx" {
 			path = "."
 		}
@@ -94,19 +90,26 @@ func TestFXTestsExist(t *testing.T) {
 	}
 }
 
-// TestFXTestsAreCases has every line of the list name a recorded case, in order.
-func TestFXTestsAreCases(t *testing.T) {
+// TestEveryFXCaseHasATest has the list name every recorded case, in order, each
+// with the test that builds its program or with why no Go program can be it.
+func TestEveryFXCaseHasATest(t *testing.T) {
 	root := testenv.Fixtures(t, "fx")
-	var cases []string
-	for line := range strings.Lines(fxTests) {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
+	entries, err := os.ReadDir(root)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if !e.IsDir() {
 			continue
 		}
-		f := strings.Fields(line)
-		require.Len(t, f, 2, line)
-		assert.DirExists(t, filepath.Join(root, f[0]))
-		cases = append(cases, f[0])
+		g, ok := goTests()[e.Name()]
+		assert.True(t, ok, "%s: expected a Go test, or a reason why there can be none, in fxtests.txt", e.Name())
+		assert.True(t, !ok || (g.test == "") != (len(g.reason) < 20), "%s: expected a test or a reason, got %q", e.Name(), g)
+	}
+	var cases []string
+	for line := range strings.Lines(fxTests) {
+		if !strings.HasPrefix(line, "#") {
+			cases = append(cases, strings.Fields(line)[0])
+			assert.DirExists(t, filepath.Join(root, cases[len(cases)-1]))
+		}
 	}
 	assert.True(t, slices.IsSorted(cases), "expected the cases in order")
 	assert.Len(t, slices.Compact(cases), len(cases), "expected each case once")
@@ -120,54 +123,52 @@ func TestFXTestsListed(t *testing.T) {
 	root := testenv.Fixtures(t, "fx")
 	found := testsOfCases(t, root)
 	if !*update {
-		for c := range found {
-			assert.Contains(t, goTests(), c, "%s: go test ./parity -run TestFXTestsListed -update", found[c])
+		for c, test := range found {
+			assert.Equal(t, test, goTests()[c].test, "%s: go test ./parity -run TestFXTestsListed -update", c)
 		}
 		return
 	}
-	for c, test := range goTests() {
-		found[c] = test // those that are called otherwise were put there by hand
+	lines := map[string]string{}
+	for c, g := range goTests() { // those that are called otherwise were put there by hand
+		lines[c] = g.test
+		if g.test == "" {
+			lines[c] = "- " + g.reason
+		}
 	}
+	maps.Copy(lines, found)
 	var b strings.Builder
 	for line := range strings.Lines(fxTests) {
 		if strings.HasPrefix(line, "#") {
 			b.WriteString(line)
 		}
 	}
-	for _, c := range slices.Sorted(maps.Keys(found)) {
-		b.WriteString(c + " " + found[c] + "\n")
+	for _, c := range slices.Sorted(maps.Keys(lines)) {
+		b.WriteString(c + " " + lines[c] + "\n")
 	}
 	require.NoError(t, os.WriteFile("fxtests.txt", []byte(b.String()), 0o644))
 }
 
-// testsOfCases maps the cases that need a Go test to a test whose name ends in
-// theirs and that mentions them.
+// testsOfCases maps cases to the test that is called after them: TestTrace_ and
+// the name, or a name that ends in theirs of a test that mentions them.
 func testsOfCases(t *testing.T, root string) map[string]string {
-	needs := map[string]string{} // by the end of a test's name
+	byEnd, isCase := map[string]string{}, map[string]bool{}
 	cases, err := os.ReadDir(root)
 	require.NoError(t, err)
 	for _, c := range cases {
-		if c.IsDir() && needsGoTest(t, filepath.Join(root, c.Name())) {
-			needs[strings.ReplaceAll(c.Name(), "_", "")] = c.Name()
-		}
+		isCase[c.Name()] = c.IsDir()
+		byEnd[strings.ReplaceAll(c.Name(), "_", "")] = c.Name()
 	}
-	files, err := filepath.Glob(filepath.Join("..", "*", "*_test.go"))
-	require.NoError(t, err)
-	front, err := filepath.Glob(filepath.Join("..", "*_test.go"))
-	require.NoError(t, err)
 	found := map[string]string{}
-	for _, name := range append(files, front...) {
-		pkg := filepath.Base(filepath.Dir(name))
-		if pkg == "parity" {
-			continue
-		} else if pkg == ".." {
-			pkg = "torchfx"
-		}
+	file := func(pkg, name string) {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		require.NoError(t, err)
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Recv != nil || f.Body == nil || !strings.HasPrefix(f.Name.Name, "Test") {
+				continue
+			}
+			if c, ok := strings.CutPrefix(f.Name.Name, "TestTrace_"); ok && isCase[c] {
+				found[c] = pkg + "." + f.Name.Name
 				continue
 			}
 			ast.Inspect(f.Body, func(n ast.Node) bool {
@@ -177,33 +178,34 @@ func testsOfCases(t *testing.T, root string) map[string]string {
 				}
 				c, err := strconv.Unquote(lit.Value)
 				end := strings.ReplaceAll(c, "_", "")
-				if err == nil && needs[end] == c && c != "" && strings.HasSuffix(strings.ToLower(f.Name.Name), end) {
+				if err == nil && isCase[c] && byEnd[end] == c && strings.HasSuffix(strings.ToLower(f.Name.Name), strings.ToLower(end)) {
 					found[c] = pkg + "." + f.Name.Name
 				}
 				return true
 			})
 		}
 	}
-	return found
-}
-
-// needsGoTest reports whether the files of a case leave something to a Go test.
-func needsGoTest(t *testing.T, dir string) bool {
-	name := filepath.Base(dir)
-	if tables[name] != nil || notInFiles[name] != "" {
-		return false
-	}
-	for _, part := range []string{"error.json", "result.json", filepath.Join("before", "nodes.json")} {
-		if fileExists(filepath.Join(dir, part)) {
-			return true
+	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
 		}
-	}
-	if !fileExists(filepath.Join(dir, "io.json")) {
-		return false
-	}
-	g, err := readFXGraph(dir, dir)
-	require.NoError(t, err, name)
-	return len(g.programFunctions()) > 0
+		if d.IsDir() {
+			if name := d.Name(); path != ".." && (name == "testdata" || name == "third_party" || name == "parity" || name[0] == '.') {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			pkg := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../")
+			if pkg == ".." {
+				pkg = "torchfx"
+			}
+			file(pkg, path)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	return found
 }
 
 func TestParseSpec(t *testing.T) {

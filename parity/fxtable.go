@@ -28,7 +28,7 @@ func replayTable(c *Case, res *Result) {
 	name := filepath.Base(c.Dir)
 	check, ok := tables[name]
 	if !ok {
-		res.skip(goTest(name, "a table about modules and functions of Python"))
+		res.skip(programNote(name, "a table"))
 		return
 	}
 	t := &tableCheck{res: res}

@@ -7,18 +7,41 @@ import (
 )
 
 // fxTests says which Go test makes the program of a case with the Go API and
-// gets what was recorded of it: a case and a test a line.
+// gets what was recorded of it, or why no Go program can be it: a case a line.
 //
 //go:embed fxtests.txt
 var fxTests string
 
-// goTests maps the name of a case to its test, "package.Test".
-var goTests = sync.OnceValue(func() map[string]string {
-	tests := map[string]string{}
+// A goTest is what fxTests says of a case.
+type goTest struct {
+	test   string // "package.Test", "" where there is none
+	reason string // why there is none
+}
+
+// goTests maps the name of a case to its test.
+var goTests = sync.OnceValue(func() map[string]goTest {
+	tests := map[string]goTest{}
 	for line := range strings.Lines(fxTests) {
-		if f := strings.Fields(line); len(f) == 2 && !strings.HasPrefix(f[0], "#") {
-			tests[f[0]] = f[1]
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name == "" || name == "#" {
+			continue
+		}
+		if reason, none := strings.CutPrefix(rest, "- "); none {
+			tests[name] = goTest{reason: reason}
+		} else {
+			tests[name] = goTest{test: rest}
 		}
 	}
 	return tests
 })
+
+// programNote says who checks what a case's files do not determine.
+func programNote(name, what string) string {
+	switch t, ok := goTests()[name]; {
+	case t.test != "":
+		return "Go test " + t.test
+	case ok:
+		return what + " that Go cannot have: " + t.reason
+	}
+	return what + ", which only a program built from Go can repeat"
+}

@@ -17,6 +17,26 @@ type Flow interface {
 	Keys(v Value) (keys []string, ok bool)
 }
 
+// Shapes is what a [Recorder] has that knows the shapes of some values: those of
+// the parameters of a model, which a trace may take for constants.
+type Shapes interface {
+	// ShapeOf returns the tensor that has v's shape.
+	ShapeOf(v Value) (t *Tensor, ok bool)
+}
+
+// known returns the tensor to ask for the shape of t: t, unless t stands for a
+// node and the trace knows better.
+func (t *Tensor) known() *Tensor {
+	if t.Traced() {
+		if s, ok := t.value.recorder.(Shapes); ok {
+			if real, ok := s.ShapeOf(t.value); ok {
+				return real
+			}
+		}
+	}
+	return t
+}
+
 // The texts of torch.fx for what it cannot trace.
 const (
 	noControlFlow = "symbolically traced variables cannot be used as inputs to control flow"
@@ -191,11 +211,29 @@ var tensorMethods = map[string]string{
 	"eq": "eq", "ne": "ne", "lt": "lt", "gt": "gt", "le": "le", "ge": "ge", "getitem": "__getitem__",
 }
 
-// asPython returns the call that Python's operands turn a traced binary operator
-// into.
+// unrecorded are the operators that Python does not leave to a proxy on their
+// left, with what it raises.
+var unrecorded = map[string]error{
+	"contains": ir.Errorf(ir.ErrTrace, noIteration),
+	"not_":     ir.Errorf(ir.ErrTrace, noControlFlow),
+	"truth":    ir.Errorf(ir.ErrTrace, noControlFlow),
+	"setitem":  ir.Errorf(ir.ErrType, "'Proxy' object does not support item assignment"),
+	"delitem":  ir.Errorf(ir.ErrType, "'Proxy' object doesn't support item deletion"),
+}
+
+// asPython returns the call that Python's operands turn a traced operator into.
+// It panics with an *[Error] where they record none.
 func asPython(op ir.Op, target any, args []any) (ir.Op, any, []any) {
 	f, ok := target.(*ir.Func)
-	if !ok || op != ir.CallFunction || len(args) != 2 || f.Kind() != ir.Operator {
+	if !ok || op != ir.CallFunction || len(args) == 0 || f.Kind() != ir.Operator {
+		return op, target, args
+	}
+	if err, ok := unrecorded[f.Base()]; ok {
+		if _, traced := ValueOf(args[0]); traced {
+			mustNot("trace", err)
+		}
+	}
+	if len(args) != 2 {
 		return op, target, args
 	}
 	if _, traced := ValueOf(args[0]); traced {

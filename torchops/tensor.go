@@ -95,7 +95,7 @@ func (t *Tensor) mustInfo(method string) libtorch.TensorInfo {
 }
 
 // Shape returns the sizes.
-func (t *Tensor) Shape() []int { return toInts(t.mustInfo("Shape").Sizes) }
+func (t *Tensor) Shape() []int { return toInts(t.known().mustInfo("Shape").Sizes) }
 
 // Strides returns how many elements apart neighbours are in each dimension.
 func (t *Tensor) Strides() []int { return toInts(t.mustInfo("Strides").Strides) }
@@ -104,10 +104,10 @@ func (t *Tensor) Strides() []int { return toInts(t.mustInfo("Strides").Strides) 
 func (t *Tensor) StorageOffset() int { return int(t.mustInfo("StorageOffset").Offset) }
 
 // Numel returns the number of elements.
-func (t *Tensor) Numel() int { return int(t.mustInfo("Numel").Numel) }
+func (t *Tensor) Numel() int { return int(t.known().mustInfo("Numel").Numel) }
 
 // Dim returns the number of dimensions.
-func (t *Tensor) Dim() int { return len(t.mustInfo("Dim").Sizes) }
+func (t *Tensor) Dim() int { return len(t.known().mustInfo("Dim").Sizes) }
 
 // DType returns the dtype.
 func (t *Tensor) DType() DType { return t.mustInfo("DType").DType }
@@ -124,7 +124,7 @@ func (t *Tensor) RequiresGrad() bool { return t.mustInfo("RequiresGrad").Require
 // Size returns a size; a negative dim counts from the end. In a trace it
 // records the call and the size stands for it.
 func (t *Tensor) Size(dim int) SymInt {
-	return As[SymInt](Dispatch(ir.CallMethod, "size", []any{t, int64(dim)}, nil))
+	return As[SymInt](Dispatch(ir.CallMethod, "size", []any{t.known(), int64(dim)}, nil))
 }
 
 func toInts(x []int64) []int {

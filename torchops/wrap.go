@@ -24,7 +24,7 @@ import (
 func Wrap[F any](name string, f F) F {
 	fv := reflect.ValueOf(f)
 	if fv.Kind() != reflect.Func || fv.IsNil() {
-		panic("torchops: wrap " + name + ": expected a function")
+		panic(ir.Errorf(ir.ErrRuntime, "torchops: wrap %s: Unsupported type for global function! Must be either a callable or string name, got %T", name, f))
 	}
 	ft := fv.Type()
 	if ft.NumOut() != 1 || !canStand(ft.Out(0)) {

@@ -19,6 +19,7 @@ type config struct {
 	stacks     bool
 	buffers    bool
 	mutable    bool
+	shapes     bool
 	create     func(s NodeSpec, create func(NodeSpec) (*ir.Node, error)) (*ir.Node, error)
 	call       func(m nn.Module, path string, args []any, call func() any) any
 	arg        func(v any, lower func(any) ir.Arg) ir.Arg
@@ -79,6 +80,11 @@ func RecordStackTraces() Option { return func(c *config) { c.stacks = true } }
 // ProxyBuffers makes buffers stand for nodes, as parameters do. Without it they
 // are real tensors: what is computed from buffers alone becomes a constant.
 func ProxyBuffers() Option { return func(c *config) { c.buffers = true } }
+
+// ConstantParamShapes makes the shapes of parameters constants of the trace, so
+// that model code may branch on them. Without it asking a parameter for its size
+// is a node. Same as param_shapes_constant of torch.fx's Tracer.
+func ConstantParamShapes() Option { return func(c *config) { c.shapes = true } }
 
 // CheckMutable refuses calls of functions that write to an argument.
 func CheckMutable() Option { return func(c *config) { c.mutable = true } }

@@ -197,3 +197,15 @@ func (t *Tracer) Keys(v torch.Value) (keys []string, ok bool) {
 	}
 	return t.config.keys(v)
 }
+
+// ShapeOf answers for torch.Shapes, by [ConstantParamShapes].
+func (t *Tracer) ShapeOf(v torch.Value) (*torch.Tensor, bool) {
+	p, ok := v.Ref().(parameter)
+	if !ok || !t.config.shapes {
+		return nil, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x, ok := t.values[p.path]
+	return x, ok
+}
