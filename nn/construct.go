@@ -21,6 +21,20 @@ func New(class string, args []any, options ...Option) (Module, error) {
 	return torch.Try(func() Module { construct(m, args, options); return m })
 }
 
+// Constructor returns the qualified name of a layer's class, "Linear", and the
+// parameters of its constructor in Python's terms; ok is false where [New] makes
+// no such layer.
+func Constructor(class string) (qualified string, params []Param, ok bool) {
+	c, ok := classes()[class]
+	if !ok {
+		return "", nil, false
+	}
+	for _, p := range c.Params {
+		params = append(params, Param{Name: p.Name, Default: p.Default})
+	}
+	return c.Module + "." + c.Name, params, true
+}
+
 // build is a constructor of package nn. A mistake in its arguments is a panic
 // with a *torch.Error, as in every function that model code calls.
 func build[M layer](m M, args []any, options []Option) M {

@@ -14,6 +14,7 @@ import (
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
+	_ "github.com/torchfx-go/torchfx/passes" // functions that passes leave in graphs
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 

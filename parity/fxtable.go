@@ -4,42 +4,51 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	"github.com/torchfx-go/torchfx/nn/functional"
 )
 
-// tables says for each recorded table how its rows are repeated. A check returns
-// what it compared.
-var tables = map[string]func(t *tableCheck) string{
-	"t_dtypes_devices":  tableDTypes,
-	"t_names":           tableNames,
-	"t_python_repr":     tableRepr,
-	"t_qualified_names": tableQualified,
-	"t_reserved_names":  tableReserved,
-	"t_side_effects":    tableEffects,
-	"t_snake_case":      tableSnakeCase,
-	"t_target_names":    tableTargets,
+// tables says how the rows of a table are repeated, by one of its parts or the
+// first of its columns. A check returns what it compared.
+var tables = []struct {
+	part  string
+	check func(t *tableCheck) string
+}{
+	{"dtypes", tableDTypes},
+	{"sequences", tableNames},
+	{"floats", tableRepr},
+	{"resolved", tableQualified},
+	{"illegal", tableReserved},
+	{"is_impure", tableEffects},
+	{"snake_case", tableSnakeCase},
+	{"callables", tableTargets},
+	{"class", tableClasses},
+	{"function", tableForms},
 }
 
 // replayTable replays a case whose result is a table.
 func replayTable(c *Case, res *Result) {
-	name := filepath.Base(c.Dir)
-	check, ok := tables[name]
-	if !ok {
-		res.skip(programNote(name, "a table"))
-		return
-	}
 	t := &tableCheck{res: res}
 	if err := readJSON(filepath.Join(c.Dir, "result.json"), &t.table); err != nil {
 		res.fault("%v", err)
 		return
 	}
-	res.Note = check(t)
-	if t.rows == 0 {
-		res.fault("expected rows, found none")
+	columns, _ := t.table["columns"].([]any)
+	for _, table := range tables {
+		if _, ok := t.table[table.part]; ok || len(columns) > 0 && columns[0] == table.part {
+			res.Note = table.check(t)
+			if t.rows == 0 {
+				res.fault("expected rows, found none")
+			}
+			return
+		}
 	}
+	res.skip(programNote(filepath.Base(c.Dir), "a table of another kind"))
 }
 
 // A tableCheck compares the rows of a table.
@@ -272,4 +281,72 @@ func tableTargets(t *tableCheck) string {
 		t.equal("node of method "+row[0], legal(row[1]), ir.NewGraph().CallMethod(row[0], nil).Name())
 	})
 	return plural(t.rows, "target")
+}
+
+// tableClasses checks the layers: what is a leaf, and how each is constructed.
+// What Go has no layer for is said.
+func tableClasses(t *tableCheck) string {
+	var absent []string
+	t.each("rows", func(row []string) {
+		class, params, ok := nn.Constructor(row[0])
+		if !ok {
+			absent = append(absent, row[0])
+			return
+		}
+		t.equal("class of "+row[0], row[1]+"."+row[0], class)
+		t.equal("whether a trace stops at "+row[0], row[2], "true")
+		if strings.HasPrefix(row[3], "(*args, **kwargs)") {
+			return // the recurrent layers, whose parameters Python hides
+		}
+		for _, p := range params {
+			pattern := `[(, ]` + p.Name + `(: [^=]*?)?(, [a-z_*]|\))`
+			if p.Default != nil {
+				value := regexp.QuoteMeta(ir.Repr(p.Default))
+				if p.Name == "activation" {
+					value = `<function relu at 0x0+>`
+				}
+				pattern = `[(, ]` + p.Name + `(: .*?)? ?= ?` + value + `[,)]`
+			}
+			if !regexp.MustCompile(pattern).MatchString(row[3]) {
+				t.res.fault("constructor of %s: expected %s, got the parameter %s", row[0], row[3], p)
+			}
+		}
+	})
+	return fmt.Sprintf("%d classes, %d of them not layers here: %s", t.rows, len(absent), strings.Join(absent, ", "))
+}
+
+// tableForms checks what a trace records of the functions of
+// torch.nn.functional.
+func tableForms(t *tableCheck) string {
+	rows, _ := t.table["rows"].([]any)
+	checked := 0
+	for _, r := range rows {
+		row, _ := r.([]any)
+		if len(row) != 5 {
+			t.res.fault("expected rows of five columns, got %v", r)
+			continue
+		}
+		t.rows++
+		if !strings.HasPrefix(fmt.Sprint(row[0]), "torch.nn.functional.") {
+			continue // a function of torch, which is recorded as it is called
+		}
+		checked++
+		target := strings.TrimPrefix(fmt.Sprint(row[2]), "torch.nn.functional.")
+		positional, keyword, ok := functional.Recorded(target)
+		if !ok {
+			t.res.fault("expected a function %s, got none", target)
+			continue
+		}
+		var keys []any
+		pairs, _ := row[4].([]any)
+		for _, p := range pairs {
+			if pair, ok := p.([]any); ok && len(pair) == 2 {
+				keys = append(keys, pair[0])
+			}
+		}
+		args, _ := row[3].([]any)
+		t.equal("arguments of "+target, fmt.Sprint(args), fmt.Sprint(positional))
+		t.equal("keywords of "+target, fmt.Sprint(keys), fmt.Sprint(keyword))
+	}
+	return plural(checked, "function")
 }

@@ -2,6 +2,7 @@ package functional
 
 import (
 	_ "embed"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,6 +103,18 @@ func names(list string) []string {
 		return nil
 	}
 	return strings.Split(list, ", ")
+}
+
+// Recorded returns what a trace records of a call of torch.nn.functional.target,
+// a function that is Python code in PyTorch: the parameters by position and those
+// by keyword.
+func Recorded(target string) (positional, keyword []string, ok bool) {
+	for _, f := range forms {
+		if f.target.Name() == "torch.nn.functional."+target {
+			return slices.Clone(f.positional), slices.Clone(f.keyword), true
+		}
+	}
+	return nil, nil, false
 }
 
 // bind returns the value of each parameter by name, as it was given.
