@@ -26,30 +26,39 @@ const (
 // saved.
 type Folder struct {
 	// Module has the graph that module.py holds. Its attributes are *Tensor for
-	// the module's own parameters and buffers, and *SavedModule for its children.
+	// the module's own parameters and buffers, *ir.GraphModule for children that
+	// are graph modules, and *SavedModule for the others.
 	Module *ir.GraphModule
 	// Warnings says what is not as in the module that was saved.
 	Warnings []string
 
 	state *savedState
+	files []func() error // pickled children
 }
 
-// Close gives up the file behind the tensors. It is idempotent.
+// Close gives up the files behind the tensors. It is idempotent.
 func (f *Folder) Close() error {
-	if f.state == nil {
-		return nil
+	var faults []error
+	if f.state != nil {
+		faults = append(faults, f.state.close())
+		f.state = nil
 	}
-	s := f.state
-	f.state = nil
-	return s.close()
+	for _, close := range f.files {
+		faults = append(faults, close())
+	}
+	f.files = nil
+	return errors.Join(faults...)
 }
 
 // LoadFolder reads a saved folder: the class in module.py, whose code is parsed
 // and never executed, and the state in state_dict.pt, or in
 // state_dict.safetensors where that is not there. Paths in module.py do not
-// count; all files are those of dir. A child that Python pickled is known by the
-// repr in the comment beside it and by its tensors in the state; the pickle is
-// not opened.
+// count; all files are those of dir.
+//
+// A child that Python pickled is read as [Saved.Module] does, so that it may be a
+// graph module, and no code of it runs. Where its file is not there, or has what is
+// Python code, the child is what the repr in the comment beside it says, with the
+// tensors of the state; Warnings tells.
 //
 // The specs of a pytree signature are not in what Python writes; see
 // [ir.WithSpecs], which opts may hold. The error tells all that is wrong:
@@ -64,42 +73,55 @@ func LoadFolder(dir string, opts ...ir.ParseOption) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &folderReader{root: &SavedModule{}, text: string(text)}
-	if err := r.class(); err != nil {
-		return nil, err
-	}
-	graph, err := ir.ParseCode(r.code, append(known, opts...)...)
+	f := &Folder{}
+	r := &folderReader{dir: dir, folder: f, facts: known, opts: opts, classes: map[string]*folderClass{}}
+	fail := func(err error) (*Folder, error) { return nil, errors.Join(err, f.Close()) }
+	main, err := r.file(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", folderModule, err)
+		return fail(err)
 	}
 	name := filepath.Join(dir, folderState)
 	if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
 		name = filepath.Join(dir, folderSafe)
 	}
-	f := &Folder{}
 	if f.state, err = openState(name); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Base(name), err)
+		return fail(fmt.Errorf("%s: %w", filepath.Base(name), err))
 	}
-	if err := r.place(f.state); err != nil {
-		return nil, errors.Join(err, f.Close())
+	if err := r.place(main, f.state); err != nil {
+		return fail(err)
 	}
-	attrs := map[string]any{}
-	for i, name := range r.root.Names {
-		attrs[name] = r.root.Children[i]
+	if err := main.root.finish(); err != nil {
+		return fail(err)
 	}
-	for _, t := range slices.Concat(r.root.params, r.root.buffers) {
-		attrs[t.name] = t.tensor
-	}
-	if f.Module, err = ir.NewGraphModule(attrs, graph, ir.ClassName(r.name)); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	// in the order of the folder, and not of first use
-	for _, path := range slices.Concat(r.root.Names, names(r.root.buffers), names(r.root.params)) {
-		f.Module.DeleteAttr(path)
-		f.Module.SetAttr(path, attrs[path])
-	}
-	f.Warnings = r.warnings
+	f.Module = main.root.Graph
 	return f, nil
+}
+
+// finish makes the graph modules of m and below, whose attributes are complete.
+func (m *SavedModule) finish() error {
+	var faults []error
+	for _, c := range m.Children {
+		faults = append(faults, c.finish())
+	}
+	if m.graph != nil && errors.Join(faults...) == nil {
+		attrs := map[string]any{}
+		for i, name := range m.Names {
+			if c := m.Children[i]; c.Graph != nil {
+				attrs[name] = c.Graph
+			} else {
+				attrs[name] = c
+			}
+		}
+		for _, t := range slices.Concat(m.buffers, m.params) {
+			attrs[t.name] = t.tensor
+		}
+		// in the order of the folder, and not of first use
+		order := slices.Concat(m.Names, names(m.buffers), names(m.params))
+		var err error
+		m.Graph, err = ir.NewGraphModule(attrs, m.graph, ir.ClassName(m.Class), ir.AttrOrder(order...))
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
 }
 
 func names(tensors []namedTensor) []string {
@@ -124,12 +146,19 @@ func readFile(name string, limit int64) ([]byte, error) {
 
 // A folderReader reads a module.py.
 type folderReader struct {
-	text     string
-	code     string // the text with all but the function's lines blank
-	name     string // of the class
+	dir     string
+	folder  *Folder
+	facts   folderFacts
+	opts    []ir.ParseOption
+	classes map[string]*folderClass // that stand above the one being read
+	zeroed  int64                   // elements of buffers without a value
+}
+
+// A folderClass is a class of a module.py: the module itself, which stands last,
+// or a child that is a graph module.
+type folderClass struct {
 	root     *SavedModule
 	declared []declaration
-	warnings []string
 }
 
 // A declaration is a tensor that the class makes before it loads the state.
@@ -149,39 +178,70 @@ var (
 	belowLine   = regexp.MustCompile(`^self\.get_submodule\('([^'\\]+)'\)\.add_module\('([^'\\]+)', (.+)\)$`)
 	paramLine   = regexp.MustCompile(`^setattr\(self, '([^'\\]+)', torch\.nn\.Parameter\(torch\.empty\((\[[\d, ]*\]), dtype=torch\.(\w+)\)\)\)$`)
 	bufferLine  = regexp.MustCompile(`^self\.register_buffer\('([^'\\]+)', torch\.empty\((\[[\d, ]*\]), dtype=torch\.(\w+)\)\)$`)
+	emptyCall   = regexp.MustCompile(`^torch\.empty\((\[[\d, ]*\]), dtype=torch\.(\w+)\)$`)
 	deepLine    = regexp.MustCompile(`^self\.get_submodule\('([^'\\]+)'\)\.register_(parameter|buffer)\('([^'\\]+)', (?:torch\.nn\.Parameter\()?torch\.empty\((\[[\d, ]*\]), dtype=torch\.(\w+)\)\)?\)$`)
 	stateLine   = regexp.MustCompile(`^self\.load_state_dict\(torch\.load\(r'[^']*'\)\)$`)
 	specLine    = regexp.MustCompile(`^self\._(?:in|out)_spec = pytree\.treespec_loads\(.*\)$`)
 )
 
-// class reads the class around the function.
-func (r *folderReader) class() error {
-	lines := strings.Split(r.text, "\n")
-	body := -1
+// file reads the classes and returns the last.
+func (r *folderReader) file(text string) (*folderClass, error) {
+	lines := strings.Split(text, "\n")
+	var starts []int
 	for i, line := range lines {
-		trimmed := strings.TrimSpace(line)
-		switch {
-		case body < 0:
-			if m := classLine.FindStringSubmatch(line); m != nil {
-				r.name, body = m[1], 0
-				lines[i] = ""
-			}
-		case strings.HasPrefix(line, "    def ") && trimmed != "def __init__(self):",
-			strings.HasPrefix(trimmed, "torch.fx._symbolic_trace.wrap("):
-			r.code = strings.Join(lines, "\n")
-			return nil
-		default:
-			if err := r.statement(trimmed, i+1); err != nil {
-				return err
-			}
-			lines[i] = ""
+		if classLine.MatchString(line) {
+			starts = append(starts, i)
 		}
 	}
-	return ir.Errorf(ir.ErrFormat, "%s: expected a class of torch.nn.Module with __init__ and a function, got none", folderModule)
+	if starts == nil || len(starts) > maxModules {
+		return nil, ir.Errorf(ir.ErrFormat, "%s: expected a class of torch.nn.Module with __init__ and a function, got none", folderModule)
+	}
+	head := lines[:starts[0]]
+	var main *folderClass
+	for i, start := range starts {
+		end := len(lines)
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		var err error
+		if main, err = r.class(head, lines[:end], start); err != nil {
+			return nil, err
+		}
+	}
+	return main, nil
+}
+
+// class reads a class, which begins at a line and goes to the last one given, and
+// its function. head are the lines before all classes.
+func (r *folderReader) class(head, lines []string, start int) (*folderClass, error) {
+	name := classLine.FindStringSubmatch(lines[start])[1]
+	c := &folderClass{root: &SavedModule{Class: name}}
+	for i := start + 1; i < len(lines); i++ {
+		trimmed := strings.TrimSpace(lines[i])
+		if strings.HasPrefix(lines[i], "    def ") && trimmed != "def __init__(self):" || strings.HasPrefix(trimmed, "torch.fx._symbolic_trace.wrap(") {
+			// the function in its place, so that errors tell the right lines
+			code := slices.Concat(head, make([]string, i-len(head)), lines[i:])
+			opts, err := r.facts.options(name)
+			if err != nil {
+				return nil, err
+			}
+			graph, err := ir.ParseCode(strings.Join(code, "\n"), append(opts, r.opts...)...)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", folderModule, err)
+			}
+			c.root.graph = graph
+			r.classes[name] = c
+			return c, nil
+		}
+		if err := r.statement(c, trimmed, i+1); err != nil {
+			return nil, err
+		}
+	}
+	return nil, ir.Errorf(ir.ErrFormat, "%s: expected a class of torch.nn.Module with __init__ and a function, got none", folderModule)
 }
 
 // statement reads a line of __init__.
-func (r *folderReader) statement(s string, line int) error {
+func (r *folderReader) statement(into *folderClass, s string, line int) error {
 	switch s {
 	case "", "def __init__(self):", "super().__init__()":
 		return nil
@@ -190,62 +250,129 @@ func (r *folderReader) statement(s string, line int) error {
 		return nil
 	}
 	if m := pickledLine.FindStringSubmatch(s); m != nil {
-		c := parseRepr(m[2])
+		c := r.pickled(m[1], m[2])
 		c.Pickled = true
-		r.root.add(m[1], c)
+		into.root.add(m[1], c)
 		return nil
 	}
 	if m := paramLine.FindStringSubmatch(s); m != nil {
-		r.declared = append(r.declared, declaration{m[1], m[2], m[3], true, line})
+		into.declared = append(into.declared, declaration{m[1], m[2], m[3], true, line})
 		return nil
 	}
 	if m := bufferLine.FindStringSubmatch(s); m != nil {
-		r.declared = append(r.declared, declaration{m[1], m[2], m[3], false, line})
+		into.declared = append(into.declared, declaration{m[1], m[2], m[3], false, line})
 		return nil
 	}
 	if m := deepLine.FindStringSubmatch(s); m != nil {
-		r.declared = append(r.declared, declaration{m[1] + "." + m[3], m[4], m[5], m[2] == "parameter", line})
+		into.declared = append(into.declared, declaration{m[1] + "." + m[3], m[4], m[5], m[2] == "parameter", line})
 		return nil
 	}
 	if m := belowLine.FindStringSubmatch(s); m != nil {
-		parent := r.root
+		parent := into.root
 		for _, name := range strings.Split(m[1], ".") {
 			parent = parent.child(name)
 		}
-		parent.add(m[2], constructed(m[3]))
-		return nil
+		return r.child(into, parent, m[1]+".", m[2], m[3])
 	}
 	if m := childLine.FindStringSubmatch(s); m != nil {
-		r.root.add(m[1], constructed(m[2]))
-		return nil
+		return r.child(into, into.root, "", m[1], m[2])
 	}
 	return ir.Errorf(ir.ErrUnsupported, "%s, line %d: expected a statement that to_folder writes, got %s", folderModule, line, clip(s))
 }
 
-// constructed is the module that an expression makes.
-func constructed(expr string) *SavedModule {
-	return parseRepr(strings.TrimPrefix(expr, "torch.nn."))
+// child adds the module that an expression makes: an instance of a class above,
+// with what that declares, or of one of torch.nn. path is the parent's.
+func (r *folderReader) child(into *folderClass, parent *SavedModule, path, name, expr string) error {
+	class := r.classes[strings.TrimSuffix(expr, "()")]
+	if class == nil || !strings.HasSuffix(expr, "()") {
+		parent.add(name, constructed(expr, 0))
+		return nil
+	}
+	delete(r.classes, class.root.Class) // one instance each
+	parent.add(name, class.root)
+	for _, d := range class.declared {
+		d.path = path + name + "." + d.path
+		into.declared = append(into.declared, d)
+	}
+	return nil
+}
+
+// constructed is the module that an expression makes. Its arguments are literals,
+// such expressions, and torch.empty.
+func constructed(expr string, depth int) *SavedModule {
+	expr, eval := strings.CutSuffix(expr, ".eval()")
+	m := parseRepr(strings.TrimPrefix(expr, "torch.nn."))
+	if m.line != "" || len(m.Children) > 0 || depth > maxReprDepth {
+		return m
+	}
+	m.Eval, m.Whole = eval, true
+	for i, a := range m.Args {
+		if a.Value != nil {
+			continue
+		}
+		if e := emptyCall.FindStringSubmatch(a.Text); e != nil {
+			if t, err := (declaration{sizes: e[1], dtype: e[2]}).shape(); err == nil {
+				m.Args[i].Tensor = t
+			}
+		} else if c := constructed(a.Text, depth+1); c.Whole {
+			m.Args[i].Module = c
+		}
+	}
+	return m
+}
+
+// pickled returns the child that Python pickled, or what its repr tells.
+func (r *folderReader) pickled(name, repr string) *SavedModule {
+	described := parseRepr(repr)
+	if left := maxModules; !described.split(&left) {
+		described = &SavedModule{Class: described.Class, line: repr}
+	}
+	file := name + ".pt"
+	if filepath.Base(file) != file {
+		return described
+	}
+	m, err := func() (any, error) {
+		s, err := OpenTorchSave(filepath.Join(r.dir, file), Classes(ModuleClasses))
+		if err != nil {
+			return nil, err
+		}
+		m, err := s.Module()
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		r.folder.files = append(r.folder.files, s.Close)
+		r.folder.Warnings = append(r.folder.Warnings, s.Warnings...)
+		return m, nil
+	}()
+	switch m := m.(type) {
+	case *SavedModule:
+		return m
+	case *ir.GraphModule:
+		return graphChild(m, nil)
+	}
+	r.folder.Warnings = append(r.folder.Warnings, fmt.Sprintf("module %s: is made of its repr, since %s cannot be read: %v", name, file, err))
+	return described
 }
 
 // place gives the tensors of the state to the modules, and checks that all that
 // was declared is there.
-func (r *folderReader) place(state *savedState) error {
+func (r *folderReader) place(main *folderClass, state *savedState) error {
 	var faults faults
 	declared := map[string]declaration{}
-	for _, d := range r.declared {
+	for _, d := range main.declared {
 		declared[d.path] = d
 		t, ok := state.tensors[d.path]
 		switch {
 		case !ok && d.param:
 			faults.add(ir.ErrFormat, "%s, line %d: expected the parameter %s in the state, got none", folderModule, d.line, d.path)
 		case !ok:
-			r.warnings = append(r.warnings, fmt.Sprintf("buffer %s is not persistent: it has no value, so it is zero", d.path))
-			zero, err := zeros(d)
+			r.folder.Warnings = append(r.folder.Warnings, fmt.Sprintf("buffer %s is not persistent: it has no value, so it is zero", d.path))
+			zero, err := r.zeros(d)
 			if err != nil {
 				faults.err(err)
 				continue
 			}
-			r.module(d.path).setTensor(last(d.path), zero)
+			main.root.owner(d.path).setTensor(last(d.path), zero)
 		case d.sizes != listText(t.Sizes) || d.dtype != t.DType.Name():
 			faults.add(ir.ErrFormat, "state %s: expected %s of %s, as line %d of %s declares, got %s of %s",
 				d.path, d.dtype, d.sizes, d.line, folderModule, t.DType.Name(), listText(t.Sizes))
@@ -254,8 +381,11 @@ func (r *folderReader) place(state *savedState) error {
 	for _, name := range state.names {
 		t := *state.tensors[name]
 		d, known := declared[name]
-		m := r.module(name)
+		m := main.root.owner(name)
 		t.Parameter = known && d.param || !known && !isStatistic(last(name)) && m.Class != "Module"
+		if old := m.tensor(last(name)); old != nil {
+			t.Parameter = old.Parameter
+		}
 		t.RequiresGrad = t.Parameter
 		m.setTensor(last(name), &t)
 	}
@@ -268,9 +398,8 @@ func isStatistic(name string) bool {
 	return name == "running_mean" || name == "running_var" || name == "num_batches_tracked"
 }
 
-// module returns the module that owns the tensor at a path.
-func (r *folderReader) module(path string) *SavedModule {
-	m := r.root
+// owner returns the module that owns the tensor at a path.
+func (m *SavedModule) owner(path string) *SavedModule {
 	parts := strings.Split(path, ".")
 	for _, name := range parts[:len(parts)-1] {
 		m = m.child(name)
@@ -284,8 +413,8 @@ func listText(sizes []int64) string {
 	return strings.ReplaceAll(strings.TrimSpace(fmt.Sprint(append([]int64{}, sizes...))), " ", ", ")
 }
 
-// zeros makes a tensor of a declaration.
-func zeros(d declaration) (*Tensor, error) {
+// shape returns a tensor of a declaration, without elements.
+func (d declaration) shape() (*Tensor, error) {
 	dtype, err := ir.ParseDType("torch." + d.dtype)
 	list, ok := literalOf(d.sizes).(ir.List)
 	if err != nil || !ok {
@@ -296,9 +425,21 @@ func zeros(d declaration) (*Tensor, error) {
 		n, _ := a.(ir.Int)
 		sizes = append(sizes, int64(n))
 	}
-	n, fits := elements(sizes)
-	if !fits || n > maxFolderModule {
-		return nil, ir.Errorf(ir.ErrFormat, "%s, line %d: expected a buffer of at most %d elements, got %s", folderModule, d.line, maxFolderModule, d.sizes)
+	return &Tensor{DType: dtype, Sizes: sizes, Strides: contiguous(sizes)}, nil
+}
+
+// zeros makes a tensor of a declaration. All of a folder have at most
+// maxFolderModule elements.
+func (r *folderReader) zeros(d declaration) (*Tensor, error) {
+	t, err := d.shape()
+	if err != nil {
+		return nil, err
 	}
-	return &Tensor{Storage: NewStorage(make([]byte, n*int64(dtype.Size()))), DType: dtype, Sizes: sizes, Strides: contiguous(sizes)}, nil
+	n, fits := elements(t.Sizes)
+	if !fits || n > maxFolderModule-r.zeroed {
+		return nil, ir.Errorf(ir.ErrFormat, "%s, line %d: expected buffers without a value of at most %d elements, got %s", folderModule, d.line, maxFolderModule, d.sizes)
+	}
+	r.zeroed += n
+	t.Storage = NewStorage(make([]byte, n*int64(t.DType.Size())))
+	return t, nil
 }

@@ -18,24 +18,36 @@ type folderFacts struct {
 	Fields  map[string][]string `json:"namedtuple_fields,omitempty"` // by class
 	In      string              `json:"in_spec,omitempty"`           // as torch.utils._pytree.treespec_dumps writes
 	Out     string              `json:"out_spec,omitempty"`
+
+	Classes map[string]folderFacts `json:"classes,omitempty"` // of the children that are graph modules
 }
 
 // readFolderFacts reads a graph.json; a folder without one is Python's.
-func readFolderFacts(name string) ([]ir.ParseOption, error) {
+func readFolderFacts(name string) (f folderFacts, err error) {
 	data, err := readFile(name, maxFolderExtra)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return f, nil
 	}
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	var f folderFacts
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, ir.Errorf(ir.ErrFormat, "%s: %w", folderExtra, err)
+		return f, ir.Errorf(ir.ErrFormat, "%s: %w", folderExtra, err)
+	}
+	return f, nil
+}
+
+// options tells the reader of a class's code what the code does not say.
+func (f folderFacts) options(class string) ([]ir.ParseOption, error) {
+	if below, ok := f.Classes[class]; ok {
+		return below.options("")
 	}
 	opts := []ir.ParseOption{ir.WithGlobals(f.Globals...)}
 	for class, fields := range f.Fields {
 		opts = append(opts, ir.WithFields(class, fields...))
+	}
+	if f.In == "" && f.Out == "" {
+		return opts, nil
 	}
 	in, err := specOf(f.In)
 	if err != nil {

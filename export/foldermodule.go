@@ -20,26 +20,36 @@ type FolderModule interface {
 	State() iter.Seq2[string, *Tensor]
 }
 
-// A SavedModule is a submodule that a saved folder declares: its class and the
-// arguments that its repr shows, its children and tensors. Package nn makes
-// layers of it.
+// A SavedModule is a submodule that a saved folder declares: its class and its
+// arguments, its children and tensors. Package nn makes layers of it.
 type SavedModule struct {
-	Class    string         // without its module: "Linear"
-	Args     []SavedArg     // what the repr tells of the constructor's arguments
-	Names    []string       // of the children, in order
-	Children []*SavedModule // one a name
-	Eval     bool           // a module that was pickled whole said so; folders do not
-	Pickled  bool           // the folder has it as a pickle, so this is what its comment tells
+	Class    string          // without its module: "Linear"
+	Args     []SavedArg      // what is known of the constructor's arguments
+	Whole    bool            // Args are all that the constructor needs; a repr does not tell all
+	Names    []string        // of the children, in order
+	Children []*SavedModule  // one a name
+	Eval     bool            // not in training mode, as far as is known
+	Pickled  bool            // the folder has it as a pickle
+	Graph    *ir.GraphModule // of a child that is a graph module, nil for all others
+	graph    *ir.Graph       // of what is, or becomes, a graph module
 	params   []namedTensor
 	buffers  []namedTensor
 	line     string // the repr where it could not be taken apart
 }
 
-// A SavedArg is an argument of a constructor in a repr.
+// NewSavedModule describes a module by its class in torch.nn and all arguments
+// that its constructor needs. It is for [ToFolder].
+func NewSavedModule(class string, args ...SavedArg) *SavedModule {
+	return &SavedModule{Class: class, Args: args, Whole: true}
+}
+
+// A SavedArg is an argument of a constructor.
 type SavedArg struct {
-	Name  string // "" for a positional one
-	Text  string // as written
-	Value ir.Arg // nil where the text is no literal
+	Name   string       // "" for a positional one
+	Text   string       // as written
+	Value  ir.Arg       // nil where it is no literal
+	Module *SavedModule // the argument where it is a module
+	Tensor *Tensor      // the argument where it is a tensor, of which a folder keeps dtype and sizes
 }
 
 type namedTensor struct {
@@ -69,21 +79,41 @@ func (m *SavedModule) add(name string, c *SavedModule) {
 	m.Names, m.Children = append(m.Names, name), append(m.Children, c)
 }
 
+// Add gives the module a child.
+func (m *SavedModule) Add(name string, child *SavedModule) { m.add(name, child) }
+
+// SetTensor gives the module a parameter or a buffer, as t says, or another one
+// under the name of one that it has.
+func (m *SavedModule) SetTensor(name string, t *Tensor) { m.setTensor(name, t) }
+
 // Attr returns the module or tensor at a dotted path.
 func (m *SavedModule) Attr(path string) (any, bool) {
 	name, below, deeper := strings.Cut(path, ".")
 	if c := m.Child(name); c != nil {
-		if deeper {
+		switch {
+		case deeper:
 			return c.Attr(below)
+		case c.Graph != nil:
+			return c.Graph, true
 		}
 		return c, true
 	}
-	for _, t := range slices.Concat(m.params, m.buffers) {
-		if t.name == path {
-			return t.tensor, true
-		}
+	if t := m.tensor(path); t != nil {
+		return t, true
 	}
 	return nil, false
+}
+
+// tensor returns a tensor of the module's own, nil where there is none.
+func (m *SavedModule) tensor(name string) *Tensor {
+	for _, list := range [][]namedTensor{m.params, m.buffers} {
+		for _, t := range list {
+			if t.name == name {
+				return t.tensor
+			}
+		}
+	}
+	return nil
 }
 
 // State yields the tensors as [FolderModule] says.
@@ -107,6 +137,14 @@ func (m *SavedModule) walk(prefix string, yield func(string, *Tensor) bool) bool
 
 // setTensor gives the module a tensor of its own.
 func (m *SavedModule) setTensor(name string, t *Tensor) {
+	for _, list := range [][]namedTensor{m.params, m.buffers} {
+		for i := range list {
+			if list[i].name == name {
+				list[i].tensor = t
+				return
+			}
+		}
+	}
 	list := &m.buffers
 	if t.Parameter {
 		list = &m.params
@@ -266,7 +304,9 @@ func (p *reprReader) arg() (SavedArg, bool) {
 		case c == '(' || c == '[' || c == '{':
 			brackets++
 		case brackets == 0 && c == '=' && name == "":
-			name = p.text[start:p.pos]
+			if name = strings.TrimSpace(p.text[start:p.pos]); name == "" {
+				return SavedArg{}, false
+			}
 			start = p.pos + 1
 		case brackets == 0 && (c == ',' || c == ')' || c == '\n' || c == ' ' && strings.HasPrefix(p.text[p.pos:], "  ")):
 			a := SavedArg{Name: name, Text: strings.TrimSpace(p.text[start:p.pos])}

@@ -3,7 +3,6 @@ package export
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -59,39 +58,36 @@ func Complete() FolderOption { return func(c *folderConfig) { c.complete = true 
 // state_dict.pt, and __init__.py. The folder is made when it is not there. A
 // graph.json beside them holds what the text does not say, for [LoadFolder].
 //
-// Attributes of the module are *Tensor, or modules that are a [FolderModule].
-// Where torch.fx pickles a child, because it does not trust its repr, this writes
-// the statements that make it: a pickle runs code when it is loaded. A
-// padding_mode is quoted, which torch.fx forgets.
+// Attributes of the module are *Tensor, modules that are a [FolderModule], and
+// *[ir.GraphModule]. Where torch.fx pickles a child, because it does not trust its
+// repr, this writes the statements that make it: a pickle runs code when it is
+// loaded. A layer is then made of all arguments of its constructor, which a
+// [SavedModule] tells where it is Whole; a child that is a graph module has a class
+// of its own above. A padding_mode is quoted, which torch.fx forgets. As with
+// torch.fx, tensors and modules that stand in several places are several ones
+// when the folder is loaded.
 //
-// It fails, naming all of them, for attributes that are neither, modules that
-// are no layers or containers of torch.nn, and names that Python's statements
+// It fails, naming all of them, for attributes that are none of these, modules
+// that are no layers or containers of torch.nn, and names that Python's statements
 // cannot hold; nothing is written then.
 func ToFolder(m *ir.GraphModule, dir, name string, opts ...FolderOption) error {
 	var c folderConfig
 	for _, o := range opts {
 		o(&c)
 	}
-	w := &folderWriter{dir: filepath.ToSlash(dir), name: name, cfg: c, root: &SavedModule{Class: "Module"}}
-	w.collect(m)
-	code, err := m.Graph().PythonCode("self")
-	if err != nil {
-		w.faults.err(err)
-	}
+	w := &folderWriter{dir: filepath.ToSlash(dir), cfg: c, names: map[string]bool{name: true}}
 	if !isPythonName(name) {
 		w.faults.add(ir.ErrValue, "to folder: expected a name for the class, got %s", name)
 	}
 	if strings.ContainsAny(w.dir, "'\n\r") {
 		w.faults.add(ir.ErrValue, "to folder: expected a path without quotes and line breaks, got %s", w.dir)
 	}
-	w.children()
+	root := w.tree(m, "")
+	facts := w.class(root, "", name)
 	if err := w.faults.join(); err != nil {
 		return err
 	}
-	facts, err := factsOf(m.Graph(), code)
-	if err != nil {
-		return err
-	}
+	facts.Classes = w.facts
 	extra, err := json.MarshalIndent(facts, "", " ")
 	if err != nil {
 		return err
@@ -103,7 +99,7 @@ func ToFolder(m *ir.GraphModule, dir, name string, opts ...FolderOption) error {
 	if err != nil {
 		return err
 	}
-	if err := WriteState(state, w.root.State()); err != nil {
+	if err := WriteState(state, root.State()); err != nil {
 		state.Close()
 		return err
 	}
@@ -111,7 +107,7 @@ func ToFolder(m *ir.GraphModule, dir, name string, opts ...FolderOption) error {
 		return err
 	}
 	for name, text := range map[string]string{
-		folderModule: w.text(code, facts), folderInit: "from .module import *", folderExtra: string(extra) + "\n",
+		folderModule: w.text(), folderInit: "from .module import *", folderExtra: string(extra) + "\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return err
@@ -125,81 +121,95 @@ var pythonName = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 func isPythonName(s string) bool { return pythonName.MatchString(s) }
 
 type folderWriter struct {
-	dir, name string
-	cfg       folderConfig
-	root      *SavedModule
-	lines     []string // of __init__
-	faults    faults
+	dir     string
+	cfg     folderConfig
+	names   map[string]bool // of the classes
+	facts   map[string]folderFacts
+	imports []string // that torch.fx does not write
+	classes []string // texts of the finished ones
+	lines   []string // of the __init__ that is being written
+	faults  faults
 }
 
-// collect puts the attributes of the module into a tree.
-func (w *folderWriter) collect(m *ir.GraphModule) {
-	for path, v := range m.Attrs() {
-		parent := w.root
-		parts := strings.Split(path, ".")
-		for _, name := range parts[:len(parts)-1] {
-			parent = parent.child(name)
+// class writes the class of a graph module, after those of its children, and
+// returns what its code does not say. path is where it stands in the main one, "".
+func (w *folderWriter) class(m *SavedModule, path, name string) folderFacts {
+	outer := w.lines
+	defer func() { w.lines = outer }()
+	w.lines = nil
+	code, err := m.graph.PythonCode("self")
+	if err != nil {
+		w.faults.err(err)
+		return folderFacts{}
+	}
+	facts, err := factsOf(m.graph, code)
+	if err != nil {
+		w.faults.err(err)
+	}
+	w.children(m, path)
+	source := code.Source
+	if w.cfg.complete {
+		source = w.complete(code, facts)
+	}
+	if path == "" {
+		w.add("self.load_state_dict(torch.load(r'" + w.dir + "/" + folderState + "'))")
+	}
+	var b strings.Builder
+	b.WriteString("class " + name + "(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n")
+	for _, line := range w.lines {
+		b.WriteString("        " + line + "\n")
+	}
+	for i, line := range strings.Split(source, "\n") {
+		if i > 0 {
+			b.WriteByte('\n')
 		}
-		base := parts[len(parts)-1]
-		switch v := v.(type) {
-		case *Tensor:
-			parent.setTensor(base, v)
-		case FolderModule:
-			c := parseRepr(v.Repr())
-			w.fill(path, c, v)
-			if parent.Child(base) != nil {
-				w.faults.add(ir.ErrValue, "to folder: attribute %s: expected no other below it", path)
-				continue
-			}
-			parent.add(base, c)
-		default:
-			w.faults.add(ir.ErrUnsupported, "to folder: attribute %s: expected a tensor or a layer of torch.nn, got %s", path, fmt.Sprintf("%T", v))
+		if strings.TrimSpace(line) != "" {
+			b.WriteString("    " + line)
 		}
 	}
+	b.WriteByte('\n')
+	w.classes = append(w.classes, b.String())
+	return facts
 }
 
-// fill gives the tensors of v to the modules that its repr shows. Alike children
-// that a repr counts are told apart first.
-func (w *folderWriter) fill(path string, c *SavedModule, v FolderModule) {
-	split(c)
-	for name, t := range v.State() {
-		m := c
-		parts := strings.Split(name, ".")
-		for _, piece := range parts[:len(parts)-1] {
-			if m = m.Child(piece); m == nil {
-				w.faults.add(ir.ErrValue, "to folder: tensor %s: expected its module in the repr, got %s", path+"."+name, c.Repr())
-				return
-			}
-		}
-		m.setTensor(parts[len(parts)-1], t)
+// childClass writes the class of a child that is a graph module and returns the
+// call that makes it.
+func (w *folderWriter) childClass(m *SavedModule, path string) string {
+	base := notInName.ReplaceAllString(m.Class+"_"+path, "_")
+	if !isPythonName(base) {
+		base = "GraphModule_" + base
 	}
-}
-
-func split(m *SavedModule) {
-	for i, c := range m.Children {
-		own := *c
-		own.params, own.buffers = nil, nil
-		own.Names, own.Children = slices.Clone(c.Names), slices.Clone(c.Children)
-		m.Children[i] = &own
-		split(&own)
+	name := base
+	for i := 1; w.names[name]; i++ {
+		name = fmt.Sprintf("%s_%d", base, i)
 	}
+	w.names[name] = true
+	facts := w.class(m, path, name)
+	if w.facts == nil {
+		w.facts = map[string]folderFacts{}
+	}
+	w.facts[name] = facts
+	return name + "()"
 }
 
-// children writes the statements that make the modules and tensors, in the order
-// of torch.fx: children, buffers, parameters; then what lies below the children.
-func (w *folderWriter) children() {
+var notInName = regexp.MustCompile(`\W+`)
+
+// children writes the statements that make the modules and tensors of a graph
+// module, in the order of torch.fx: children, buffers, parameters; then what lies
+// below the children. prefix is its path, for errors.
+func (w *folderWriter) children(m *SavedModule, prefix string) {
 	var below []func()
-	for i, c := range w.root.Children {
-		name := w.root.Names[i]
+	for i, c := range m.Children {
+		name := m.Names[i]
 		w.checkName(name)
-		w.add("setattr(self, '" + name + "', " + w.expression(name, c) + ")")
-		below = append(below, func() { w.below(name, c) })
+		w.add("setattr(self, '" + name + "', " + w.expression(joinPath(prefix, name), c) + ")")
+		below = append(below, func() { w.below(prefix, name, c) })
 	}
-	for _, t := range w.root.buffers {
+	for _, t := range m.buffers {
 		w.checkName(t.name)
 		w.add("self.register_buffer('" + t.name + "', " + emptyText(t.tensor) + ")")
 	}
-	for _, t := range w.root.params {
+	for _, t := range m.params {
 		w.checkName(t.name)
 		w.add("setattr(self, '" + t.name + "', torch.nn.Parameter(" + emptyText(t.tensor) + "))")
 	}
@@ -208,16 +218,16 @@ func (w *folderWriter) children() {
 	}
 }
 
-// below writes what lies in a container.
-func (w *folderWriter) below(path string, m *SavedModule) {
+// below writes what lies in a container, whose path in the class is given.
+func (w *folderWriter) below(prefix, path string, m *SavedModule) {
 	if !isContainer(m) {
-		return // a layer makes its own
+		return // a layer makes its own, and so does a class
 	}
 	at := "self.get_submodule('" + path + "')"
 	for i, c := range m.Children {
 		w.checkName(m.Names[i])
-		w.add(at + ".add_module('" + m.Names[i] + "', " + w.expression(path+"."+m.Names[i], c) + ")")
-		w.below(path+"."+m.Names[i], c)
+		w.add(at + ".add_module('" + m.Names[i] + "', " + w.expression(joinPath(prefix, path+"."+m.Names[i]), c) + ")")
+		w.below(prefix, path+"."+m.Names[i], c)
 	}
 	for _, t := range m.buffers {
 		w.checkName(t.name)
@@ -244,65 +254,73 @@ func emptyText(t *Tensor) string {
 
 // isContainer reports whether a module does nothing but hold others.
 func isContainer(m *SavedModule) bool {
-	return m.Class == "Module" || m.Class == "Sequential" || m.Class == "ModuleList" || m.Class == "ModuleDict"
+	return m.graph == nil && (m.Class == "Module" || m.Class == "Sequential" || m.Class == "ModuleList" || m.Class == "ModuleDict")
 }
 
 // unquotedMode is how torch.nn's repr writes a padding mode.
 var unquotedMode = regexp.MustCompile(`^[a-z_]+$`)
 
+// trusted are the layers that torch.fx makes of their repr.
+var trusted = map[string]bool{
+	"Linear": true, "Conv1d": true, "Conv2d": true, "Conv3d": true, "BatchNorm1d": true, "BatchNorm2d": true, "BatchNorm3d": true,
+}
+
 // expression is what makes a module.
 func (w *folderWriter) expression(path string, m *SavedModule) string {
+	if m.graph != nil {
+		return w.childClass(m, path)
+	}
+	eval := ""
+	if m.Eval && !trusted[m.Class] { // which torch.fx pickles, and so keeps
+		eval = ".eval()"
+	}
 	if isContainer(m) && m.line == "" {
 		if m.Class == "Module" {
-			return "torch.nn.Module()"
+			return "torch.nn.Module()" + eval
 		}
-		return m.Class + "()"
+		return m.Class + "()" + eval
 	}
-	if m.line != "" || len(m.Children) > 0 || !torchLayers[m.Class] {
-		w.faults.add(ir.ErrUnsupported, "to folder: module %s: expected a layer of torch.nn whose repr makes it, got %s", path, m.Repr())
+	if m.line != "" || len(m.Children) > 0 && !m.Whole || !torchLayers[m.Class] {
+		w.faults.add(ir.ErrUnsupported, "to folder: module %s: expected a layer of torch.nn whose repr makes it, got %s", path, clip(m.Repr()))
 		return ""
 	}
-	c := *m
-	c.Args = slices.Clone(m.Args)
+	c := SavedModule{Class: m.Class, Args: slices.Clone(m.Args)}
 	for i, a := range c.Args {
-		if a.Name == "padding_mode" && unquotedMode.MatchString(a.Text) {
+		switch {
+		case a.Name != "" && !isPythonName(a.Name):
+			w.faults.add(ir.ErrUnsupported, "to folder: module %s: expected literals as arguments, got %s", path, clip(m.Repr()))
+		case a.Module != nil:
+			c.Args[i].Text = w.expression(joinPath(path, a.Name), a.Module)
+		case a.Tensor != nil:
+			c.Args[i].Text = emptyText(a.Tensor)
+		case a.Name == "padding_mode" && unquotedMode.MatchString(a.Text):
 			c.Args[i].Text = "'" + a.Text + "'"
-		} else if a.Value == nil || a.Name != "" && !isPythonName(a.Name) {
-			w.faults.add(ir.ErrUnsupported, "to folder: module %s: expected literals as arguments, got %s", path, m.Repr())
+		case a.Value == nil:
+			w.faults.add(ir.ErrUnsupported, "to folder: module %s: expected literals as arguments, got %s", path, clip(m.Repr()))
 		}
 	}
-	return c.Repr()
+	return c.Repr() + eval
 }
 
 // text is the module.py.
-func (w *folderWriter) text(code *ir.PythonCode, facts folderFacts) string {
-	source, top := code.Source, ""
-	if w.cfg.complete {
-		source, top = w.complete(code, facts)
-	}
+func (w *folderWriter) text() string {
 	var b strings.Builder
 	b.WriteString("\nimport torch\nfrom math import inf\nfrom math import nan\nNoneType = type(None)\nimport torch\n" +
-		"from torch import device\nimport torch.fx._pytree as fx_pytree\nimport torch.utils._pytree as pytree\n" + top +
-		"\nfrom torch.nn import *\nclass " + w.name + "(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n")
-	for _, line := range w.lines {
-		b.WriteString("        " + line + "\n")
+		"from torch import device\nimport torch.fx._pytree as fx_pytree\nimport torch.utils._pytree as pytree\n")
+	for _, line := range w.imports {
+		b.WriteString(line + "\n")
 	}
-	b.WriteString("        self.load_state_dict(torch.load(r'" + w.dir + "/" + folderState + "'))\n")
-	for i, line := range strings.Split(source, "\n") {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		if strings.TrimSpace(line) != "" {
-			b.WriteString("    " + line)
-		}
+	b.WriteString("\nfrom torch.nn import *\n")
+	for _, class := range w.classes {
+		b.WriteString(class)
 	}
-	b.WriteByte('\n')
 	return b.String()
 }
 
-// complete returns the source without its wrap lines, and the lines that belong
-// to the top of the file; the specs of a pytree join the statements of the class.
-func (w *folderWriter) complete(code *ir.PythonCode, facts folderFacts) (source, top string) {
+// complete returns the source of a class without its wrap lines, which join the
+// imports at the top of the file; the specs of a pytree join the statements of the
+// class.
+func (w *folderWriter) complete(code *ir.PythonCode, facts folderFacts) (source string) {
 	standard := map[string]bool{}
 	plain, err := ir.NewGraph().PythonCode("self")
 	if err == nil {
@@ -310,30 +328,25 @@ func (w *folderWriter) complete(code *ir.PythonCode, facts folderFacts) (source,
 			standard[line] = true
 		}
 	}
-	var lines []string
-	for _, line := range code.Imports() {
-		if !standard[line] {
-			lines = append(lines, line)
+	atTop := func(line string) {
+		if !standard[line] && !slices.Contains(w.imports, line) {
+			w.imports = append(w.imports, line)
 		}
+	}
+	for _, line := range code.Imports() {
+		atTop(line)
 	}
 	source = code.Source
 	for line := range strings.Lines(code.Source) {
 		if strings.HasPrefix(line, "torch.fx._symbolic_trace.wrap(") {
-			lines = append(lines, strings.TrimSuffix(line, "\n"))
+			atTop(strings.TrimSuffix(line, "\n"))
 			source = strings.Replace(source, line, "", 1)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(map[string]string{"_in_spec": facts.In, "_out_spec": facts.Out})) {
-		text := facts.In
-		if name == "_out_spec" {
-			text = facts.Out
-		}
-		if text != "" {
-			w.add("self." + name + " = pytree.treespec_loads(" + ir.Repr(ir.Str(text)) + ")")
+	for _, spec := range [][2]string{{"_in_spec", facts.In}, {"_out_spec", facts.Out}} {
+		if spec[1] != "" {
+			w.add("self." + spec[0] + " = pytree.treespec_loads(" + ir.Repr(ir.Str(spec[1])) + ")")
 		}
 	}
-	if lines == nil {
-		return source, ""
-	}
-	return source, strings.Join(lines, "\n") + "\n"
+	return source
 }

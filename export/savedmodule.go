@@ -41,7 +41,7 @@ func (s *Saved) Module(opts ...ir.ParseOption) (any, error) {
 	if !ok {
 		return nil, ir.Errorf(ir.ErrType, "module: expected a module that was saved whole, got %s; StateDict reads its tensors", pyTypeName(s.Value))
 	}
-	r := &savedReader{opts: opts, seen: map[*Instance]any{}, weight: map[any]int{}}
+	r := newSavedReader(opts)
 	m := r.module(i, "")
 	s.Warnings = append(s.Warnings, r.f.warnings...)
 	return m, r.f.join()
@@ -50,10 +50,15 @@ func (s *Saved) Module(opts ...ir.ParseOption) (any, error) {
 // A savedReader makes modules of instances.
 type savedReader struct {
 	opts   []ir.ParseOption
-	seen   map[*Instance]any // what was made of it: nil after a fault, underway until then
-	weight map[any]int       // modules at and below a module
+	seen   map[*Instance]any                // what was made of it: nil after a fault, underway until then
+	weight map[any]int                      // modules at and below a module
+	graphs map[*ir.GraphModule]*SavedModule // what stands for a graph module in a module of torch.nn
 	f      faults
 	depth  int
+}
+
+func newSavedReader(opts []ir.ParseOption) *savedReader {
+	return &savedReader{opts: opts, seen: map[*Instance]any{}, weight: map[any]int{}, graphs: map[*ir.GraphModule]*SavedModule{}}
 }
 
 type underway struct{}
@@ -105,7 +110,11 @@ func (r *savedReader) weigh(m any) int {
 	switch m := m.(type) {
 	case *SavedModule:
 		for _, c := range m.Children {
-			n += r.weight[c]
+			if c.Graph != nil {
+				n += r.weight[c.Graph]
+			} else {
+				n += r.weight[c]
+			}
 		}
 	case *ir.GraphModule:
 		for _, v := range m.Attrs() {
@@ -231,11 +240,29 @@ func (r *savedReader) graphModule(i *Instance, path string) *ir.GraphModule {
 		r.f.add(ir.ClassOf(err), "module %s: %w", pathOrRoot(path), err)
 		return nil
 	}
-	// those that the graph does not use are part of the module too
-	for _, name := range order {
-		m.SetAttr(name, attrs[name])
-	}
+	r.graphs[m] = graphChild(m, r.graphs)
 	return m
+}
+
+// graphChild returns what stands for a graph module, whose attributes have names
+// without dots, among the modules of a folder. known has that of modules met
+// before.
+func graphChild(m *ir.GraphModule, known map[*ir.GraphModule]*SavedModule) *SavedModule {
+	if c := known[m]; c != nil {
+		return c
+	}
+	c := &SavedModule{Class: m.ClassName(), Graph: m, graph: m.Graph()}
+	for name, v := range m.Attrs() {
+		switch v := v.(type) {
+		case *Tensor:
+			c.setTensor(name, v)
+		case *SavedModule:
+			c.add(name, v)
+		case *ir.GraphModule:
+			c.add(name, graphChild(v, known))
+		}
+	}
+	return c
 }
 
 // noParameter are attributes of layers that are no parameters of their
@@ -244,7 +271,7 @@ var noParameter = words("training transposed mode name head_dim bias_k bias_v ac
 
 // layer makes the description of a module of torch.nn.
 func (r *savedReader) layer(i *Instance, path string) *SavedModule {
-	m := &SavedModule{Class: i.Class[strings.LastIndexByte(i.Class, '.')+1:]}
+	m := &SavedModule{Class: i.Class[strings.LastIndexByte(i.Class, '.')+1:], Whole: true}
 	state, ok := i.State.(*ir.PyDict)
 	if !ok {
 		r.f.add(ir.ErrFormat, "module %s: expected the state of a %s as a dict, got %s", pathOrRoot(path), clip(i.Class), pyTypeName(i.State))
@@ -270,11 +297,12 @@ func (r *savedReader) layer(i *Instance, path string) *SavedModule {
 	training, _ := v.(bool)
 	m.Eval = !training
 	r.parts(state, path, m.setTensor, func(name string, child any) {
-		if c, ok := child.(*SavedModule); ok {
+		switch c := child.(type) {
+		case *SavedModule:
 			m.add(name, c)
-			return
+		case *ir.GraphModule:
+			m.add(name, r.graphs[c])
 		}
-		r.f.add(ir.ErrUnsupported, "module %s.%s: a GraphModule inside a module of torch.nn is not supported", pathOrRoot(path), clip(name))
 	})
 	m.constructorOfParts(state)
 	return m

@@ -28,8 +28,11 @@ func FromRepr(class, repr string, options ...Option) (Module, error) {
 	if r.class != name {
 		return nil, ir.Errorf(ir.ErrValue, "repr of %s: expected %s(…), got %s(…)", class, name, r.class)
 	}
-	return r.module(class, options, &allowance{modules: 100_000, elements: 1 << 32})
+	left := reprAllowance
+	return r.module(class, options, &left)
 }
+
+var reprAllowance = allowance{modules: 100_000, elements: 1 << 32}
 
 // An allowance bounds what a repr may ask for, as a short one may ask for much.
 type allowance struct{ modules, elements int }

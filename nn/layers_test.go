@@ -230,6 +230,8 @@ func FuzzFromRepr(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
+		nn.LimitRepr(1 << 20)
+		defer nn.LimitRepr(1 << 32)
 		name, _, _ := strings.Cut(s, "(")
 		if m, err := nn.FromRepr(name, s); err == nil {
 			nn.Repr(m)
