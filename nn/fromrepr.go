@@ -18,8 +18,9 @@ import (
 // the repr of a loss tells nothing. Containers are made with what is in them.
 func FromRepr(class, repr string, options ...Option) (Module, error) {
 	name := class[strings.LastIndexByte(class, '.')+1:]
+	left := reprAllowance
 	if name == "ParameterList" || name == "ParameterDict" {
-		return heldFromRepr(name, repr)
+		return heldFromRepr(name, repr, &left)
 	}
 	r, err := parseRepr(repr)
 	if err != nil {
@@ -28,7 +29,6 @@ func FromRepr(class, repr string, options ...Option) (Module, error) {
 	if r.class != name {
 		return nil, ir.Errorf(ir.ErrValue, "repr of %s: expected %s(…), got %s(…)", class, name, r.class)
 	}
-	left := reprAllowance
 	return r.module(class, options, &left)
 }
 
@@ -61,7 +61,7 @@ func (a *allowance) take(class string, args []any, kw []Option) error {
 var reprTensor = regexp.MustCompile(`\(([^()\n]+)\): (?:Parameter|Tensor) containing: \[torch\.(?:cuda\.)?(\w+) of size ([0-9x]*)`)
 
 // heldFromRepr makes the parameters that a repr tells of, all zeros.
-func heldFromRepr(class, repr string) (Module, error) {
+func heldFromRepr(class, repr string, left *allowance) (Module, error) {
 	found := reprTensor.FindAllStringSubmatch(repr, -1)
 	if !strings.HasPrefix(repr, class+"(") || len(found) != strings.Count(repr, " containing: ") {
 		return nil, ir.Errorf(ir.ErrSyntax, "repr %q: expected a %s of tensors", shorten(repr), class)
@@ -83,12 +83,13 @@ func heldFromRepr(class, repr string) (Module, error) {
 				continue
 			}
 			n, err := strconv.Atoi(text)
-			if err != nil || n > 1<<31 || n > 0 && elements > 1<<31/n {
-				return nil, ir.Errorf(ir.ErrValue, "repr %q: expected at most 2^31 elements, got size %s", shorten(repr), m[3])
+			if err != nil || n > 0 && elements > left.elements/n {
+				return nil, ir.Errorf(ir.ErrValue, "repr of %s: expected at most 2^32 parameters in all", class)
 			}
 			elements *= max(n, 1)
 			shape = append(shape, n)
 		}
+		left.elements -= elements
 		zeros, err := torch.Call("aten::zeros", shape, torch.Kw("dtype", dt))
 		if err != nil {
 			return nil, err

@@ -207,7 +207,7 @@ func TestReprsAreBounded(t *testing.T) {
 		{"modules", "ModuleList", "ModuleList(\n (0-9999): 10000 x ModuleList(\n (0-9999): 10000 x ReLU()\n)\n)", "expected at most 100000 modules"},
 		{"range", "ModuleList", "ModuleList(\n  (0-99999999): 100000000 x ReLU()\n)", "expected as many modules as the range has"},
 		{"depth", "ReLU", "ReLU(" + strings.Repeat("(", 200), "less than 100 deep"},
-		{"parameters", "ParameterList", "ParameterList(\n    (0): Parameter containing: [torch.float32 of size 99999x99999]\n)", "expected at most 2^31 elements"},
+		{"parameters", "ParameterList", "ParameterList(\n    (0): Parameter containing: [torch.float32 of size 99999x99999]\n)", "expected at most 2^32 parameters in all"},
 		{"class", "Linear", "ReLU()", "expected Linear(…), got ReLU(…)"},
 		{"end", "ReLU", "ReLU() and more", "expected the end"},
 	}
