@@ -32,7 +32,7 @@ type Folder struct {
 	// Warnings says what is not as in the module that was saved.
 	Warnings []string
 
-	state *savedState
+	state *StateFile
 	files []func() error // pickled children
 }
 
@@ -40,7 +40,7 @@ type Folder struct {
 func (f *Folder) Close() error {
 	var faults []error
 	if f.state != nil {
-		faults = append(faults, f.state.close())
+		faults = append(faults, f.state.Close())
 		f.state = nil
 	}
 	for _, close := range f.files {
@@ -84,7 +84,7 @@ func LoadFolder(dir string, opts ...ir.ParseOption) (*Folder, error) {
 	if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
 		name = filepath.Join(dir, folderSafe)
 	}
-	if f.state, err = openState(name); err != nil {
+	if f.state, err = OpenState(name); err != nil {
 		return fail(fmt.Errorf("%s: %w", filepath.Base(name), err))
 	}
 	if err := r.place(main, f.state); err != nil {
@@ -356,12 +356,12 @@ func (r *folderReader) pickled(name, repr string) *SavedModule {
 
 // place gives the tensors of the state to the modules, and checks that all that
 // was declared is there.
-func (r *folderReader) place(main *folderClass, state *savedState) error {
+func (r *folderReader) place(main *folderClass, state *StateFile) error {
 	var faults faults
 	declared := map[string]declaration{}
 	for _, d := range main.declared {
 		declared[d.path] = d
-		t, ok := state.tensors[d.path]
+		t, ok := state.Tensors[d.path]
 		switch {
 		case !ok && d.param:
 			faults.add(ir.ErrFormat, "%s, line %d: expected the parameter %s in the state, got none", folderModule, d.line, d.path)
@@ -378,8 +378,8 @@ func (r *folderReader) place(main *folderClass, state *savedState) error {
 				d.path, d.dtype, d.sizes, d.line, folderModule, t.DType.Name(), listText(t.Sizes))
 		}
 	}
-	for _, name := range state.names {
-		t := *state.tensors[name]
+	for _, name := range state.Names {
+		t := *state.Tensors[name]
 		d, known := declared[name]
 		m := main.root.owner(name)
 		t.Parameter = known && d.param || !known && !isStatistic(last(name)) && m.Class != "Module"

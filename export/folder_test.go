@@ -26,10 +26,10 @@ func TestLoadFolder(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, string(code), got)
 			require.NoError(t, f.Module.Graph().Lint())
-			state, err := openState(filepath.Join(dir, "state_dict.safetensors"))
+			state, err := OpenState(filepath.Join(dir, "state_dict.safetensors"))
 			require.NoError(t, err)
-			defer func() { require.NoError(t, state.close()) }()
-			for name, want := range state.tensors {
+			defer func() { require.NoError(t, state.Close()) }()
+			for name, want := range state.Tensors {
 				v, ok := f.Module.Attr(name)
 				require.True(t, ok, name)
 				assert.Equal(t, bytesOf(t, want), bytesOf(t, v.(*Tensor)), name)
@@ -96,9 +96,9 @@ func TestToFolder(t *testing.T) {
 			defer func() { require.NoError(t, again.Close()) }()
 			require.NoError(t, ir.Equal(f.Module.Graph(), again.Module.Graph()))
 			assert.Equal(t, strings.ReplaceAll(f.Module.Repr(), "=reflect", "='reflect'"), again.Module.Repr())
-			assert.ElementsMatch(t, f.state.names, again.state.names)
-			for name, x := range f.state.tensors {
-				assert.Equal(t, bytesOf(t, x), bytesOf(t, again.state.tensors[name]), name)
+			assert.ElementsMatch(t, f.state.Names, again.state.Names)
+			for name, x := range f.state.Tensors {
+				assert.Equal(t, bytesOf(t, x), bytesOf(t, again.state.Tensors[name]), name)
 			}
 		})
 	}

@@ -186,6 +186,10 @@ func (m *SavedModule) Repr() string {
 // maxReprDepth bounds the nesting of modules.
 const maxReprDepth = 100
 
+// ParseRepr describes a module by Python's repr of it, in one line or several. A
+// repr does not tell all arguments of every class, and no tensors.
+func ParseRepr(repr string) *SavedModule { return parseRepr(repr) }
+
 // parseRepr takes a module's repr apart, in one line or several. What it does not
 // understand it keeps whole.
 func parseRepr(text string) *SavedModule {

@@ -2,6 +2,7 @@ package export
 
 import (
 	"errors"
+	"iter"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -14,43 +15,58 @@ var storageClasses = map[ir.DType]string{
 	ir.Bool8: "BoolStorage", ir.Complex128: "ComplexDoubleStorage", ir.Complex64: "ComplexFloatStorage",
 }
 
-// A savedState is the state dict of a folder.
-type savedState struct {
-	names   []string
-	tensors map[string]*Tensor
+// A StateFile is an open state dict.
+type StateFile struct {
+	Names   []string // in the order of the file
+	Tensors map[string]*Tensor
 	close   func() error
 }
 
-// openState reads a state dict from a file that torch.save or safetensors wrote;
-// which of them, its content tells.
-func openState(path string) (*savedState, error) {
+// Close gives up the file behind the tensors. It is idempotent.
+func (f *StateFile) Close() error { return f.close() }
+
+// State yields the tensors in order.
+func (f *StateFile) State() iter.Seq2[string, *Tensor] {
+	return func(yield func(string, *Tensor) bool) {
+		for _, name := range f.Names {
+			if !yield(name, f.Tensors[name]) {
+				return
+			}
+		}
+	}
+}
+
+// OpenState opens a state dict in a file that torch.save or safetensors wrote;
+// which of them, its content tells. Of several state dicts in a checkpoint keys
+// name one, as for [Saved.StateDict].
+func OpenState(path string, keys ...string) (*StateFile, error) {
 	s, release, err := openSpan(path)
 	if err != nil {
 		return nil, err
 	}
 	head, err := s.slice(0, min(s.size, 4))
-	zipped := strings.HasPrefix(string(head), "PK")
+	saved := strings.HasPrefix(string(head), "PK") || strings.HasPrefix(string(head), "\x80") // a zip archive, or a bare pickle
 	if err = errors.Join(err, release()); err != nil {
 		return nil, err
 	}
-	if zipped {
+	if saved {
 		f, err := OpenTorchSave(path)
 		if err != nil {
 			return nil, err
 		}
-		names, tensors, err := f.StateDict()
+		names, tensors, err := f.StateDict(keys...)
 		if err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
-		return &savedState{names, tensors, f.Close}, nil
+		return &StateFile{names, tensors, f.Close}, nil
 	}
 	f, err := OpenSafetensors(path)
 	if err != nil {
 		return nil, err
 	}
-	state := &savedState{f.Names(), map[string]*Tensor{}, f.Close}
-	for _, name := range state.names {
-		if state.tensors[name], err = f.Tensor(name); err != nil {
+	state := &StateFile{f.Names(), map[string]*Tensor{}, f.Close}
+	for _, name := range state.Names {
+		if state.Tensors[name], err = f.Tensor(name); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 	}

@@ -32,15 +32,15 @@ func bytesOf(t *testing.T, tensor *Tensor) []byte {
 func TestFolderState(t *testing.T) {
 	for _, dir := range savedFolders(t) {
 		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
-			saved, err := openState(filepath.Join(dir, "state_dict.pt"))
+			saved, err := OpenState(filepath.Join(dir, "state_dict.pt"))
 			require.NoError(t, err)
-			defer func() { require.NoError(t, saved.close()) }()
-			want, err := openState(filepath.Join(dir, "state_dict.safetensors"))
+			defer func() { require.NoError(t, saved.Close()) }()
+			want, err := OpenState(filepath.Join(dir, "state_dict.safetensors"))
 			require.NoError(t, err)
-			defer func() { require.NoError(t, want.close()) }()
-			require.ElementsMatch(t, want.names, saved.names)
-			for name, x := range want.tensors {
-				y, ok := saved.tensors[name]
+			defer func() { require.NoError(t, want.Close()) }()
+			require.ElementsMatch(t, want.Names, saved.Names)
+			for name, x := range want.Tensors {
+				y, ok := saved.Tensors[name]
 				require.True(t, ok)
 				assert.Equal(t, x.DType, y.DType, name)
 				assert.True(t, slices.Equal(x.Sizes, y.Sizes), name)

@@ -120,6 +120,21 @@ func Attribute(m Module, name string) (value ir.Arg, ok bool) {
 	return value, ok
 }
 
+// Arguments returns all arguments of a layer's constructor by their Python names,
+// in Python's order and as PyTorch keeps them: [New] makes the same layer of them,
+// but for its dtype and device. Values are an ir.Arg, a *torch.Tensor, a [Module] or
+// a function. ok is false where m is no layer.
+func Arguments(m Module) (args []Option, ok bool) {
+	c := classOf(m)
+	if c == nil {
+		return nil, false
+	}
+	for _, p := range c.Params {
+		args = append(args, Option{Name: p.Name, Value: c.given(m.(layer), p.Name)})
+	}
+	return args, true
+}
+
 // run calls a layer: a trace is told of it.
 func run(m layer, options []Option, args ...any) any {
 	if s := m.base().shadow; s != nil && s.Path != "" {

@@ -113,6 +113,31 @@ func state(m Module) iter.Seq2[Field, *torch.Tensor] {
 	}
 }
 
+// Children yields the modules directly below m with their names, those that are
+// nil left out. Follows named_children, but a module that stands in several
+// places comes each time.
+func Children(m Module) iter.Seq2[string, Module] { return members(m) }
+
+// Lookup returns the module or tensor at a dotted path below m.
+func Lookup(m Module, path string) (any, bool) {
+	name, below, deeper := strings.Cut(path, ".")
+	for child, c := range members(m) {
+		switch {
+		case child != name:
+		case deeper:
+			return Lookup(c, below)
+		default:
+			return c, true
+		}
+	}
+	for field, t := range state(m) {
+		if field.Name == path && t != nil {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
 // members yields the child modules of m: what a container holds, then its fields
 // in order.
 func members(m Module) iter.Seq2[string, Module] {

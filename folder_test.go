@@ -1,0 +1,194 @@
+package torchfx_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/torchfx-go/torchfx"
+	"github.com/torchfx-go/torchfx/internal/testenv"
+	"github.com/torchfx-go/torchfx/interpreter"
+	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	"github.com/torchfx-go/torchfx/operator"
+	torch "github.com/torchfx-go/torchfx/torchops"
+	"github.com/torchfx-go/torchfx/tracer"
+)
+
+// inner is traced by itself and called as a graph module.
+type inner struct {
+	nn.Base `forward:"x"`
+	Lin     *nn.Linear
+	Shift   *torch.Tensor `nn:",buffer"`
+}
+
+func (m *inner) Forward(x *torch.Tensor) *torch.Tensor {
+	return operator.Add(m.Lin.Forward(x), m.Shift)
+}
+
+type outer struct {
+	nn.Base `forward:"x"`
+	Gain    *torch.Tensor
+	Body    *nn.Sequential
+	Attend  *nn.MultiheadAttention
+	Drop    *nn.Dropout
+	Head    *nn.Linear
+}
+
+func (m *outer) Forward(x *torch.Tensor) *torch.Tensor {
+	x = m.Body.Forward(operator.Mul(x, m.Gain))
+	x, _ = m.Attend.Forward(x, x, x)
+	return m.Head.Forward(m.Drop.Forward(x))
+}
+
+// nested is a graph module with parameters, a buffer, layers at several depths,
+// one whose repr does not tell how it is made, and a graph module as a child.
+func nested(t *testing.T) *ir.GraphModule {
+	t.Helper()
+	require.NoError(t, torch.ManualSeed(3))
+	gain, err := nn.NewParameter(torch.Rand(1, 4))
+	require.NoError(t, err)
+	gm, err := torchfx.SymbolicTrace(&outer{
+		Gain: gain, Body: nn.NewSequential(nn.NewLinear(4, 4), nn.NewSequential(nn.NewLayerNorm(4), nn.NewGELU(nn.WithApproximate("tanh")))),
+		Attend: nn.NewMultiheadAttention(4, 2), Drop: nn.NewDropout(nn.WithP(0.25)), Head: nn.NewLinear(4, 3),
+	})
+	require.NoError(t, err)
+	sub, err := torchfx.SymbolicTrace(&inner{Lin: nn.NewLinear(3, 3), Shift: torch.Rand(3)})
+	require.NoError(t, err)
+	require.True(t, gm.AddSubmodule("after", sub))
+	g := gm.Graph()
+	out, err := g.OutputNode()
+	require.NoError(t, err)
+	restore, err := g.InsertBefore(out)
+	require.NoError(t, err)
+	call := g.CallModule("after", []ir.Arg{out.Arg(0)})
+	restore()
+	out.SetArgs(call)
+	require.NoError(t, g.Lint())
+	nn.Train(must(gm.Attr("drop")).(nn.Module), false)
+	return gm
+}
+
+func must(v any, ok bool) any {
+	if !ok {
+		panic("no such attribute")
+	}
+	return v
+}
+
+func run(t *testing.T, gm *ir.GraphModule, args ...any) []byte {
+	t.Helper()
+	out, err := interpreter.New(gm).Run(t.Context(), args...)
+	require.NoError(t, err)
+	data, err := out.(*torch.Tensor).Bytes()
+	require.NoError(t, err)
+	return data
+}
+
+// A graph module with live tensors and layers goes to a folder and comes back: it
+// has the same code and computes the same bits.
+func TestFolderOfLiveModules(t *testing.T) {
+	testenv.Libtorch(t)
+	gm := nested(t)
+	x := torch.Rand(2, 5, 4)
+	want := run(t, gm, x)
+	t.Chdir(t.TempDir())
+	require.NoError(t, torchfx.ToFolder(gm, "saved", "Saved"))
+	assert.Same(t, gm, gm.Graph().Owner(), "the module keeps its graph")
+	for round := range 2 {
+		again, warnings, err := torchfx.LoadFolder("saved")
+		require.NoError(t, err)
+		assert.Empty(t, warnings)
+		assert.Equal(t, "Saved", again.ClassName())
+		code, err := again.Code()
+		require.NoError(t, err)
+		wantCode, err := gm.Code()
+		require.NoError(t, err)
+		assert.Equal(t, wantCode, code)
+		assert.Equal(t, want, run(t, again, x), "round %d", round)
+		assert.IsType(t, (*ir.GraphModule)(nil), must(again.Attr("after")))
+		assert.True(t, must(again.Attr("gain")).(*torch.Tensor).RequiresGrad())
+		assert.False(t, must(must(again.Attr("after")).(*ir.GraphModule).Attr("shift")).(*torch.Tensor).RequiresGrad())
+		assert.False(t, must(again.Attr("drop")).(*nn.Dropout).Training())
+		require.NoError(t, torchfx.ToFolder(again, "saved", "Saved"))
+	}
+}
+
+// What Python wrote runs here and gives Python's result.
+func TestFoldersOfPythonRun(t *testing.T) {
+	testenv.Libtorch(t)
+	dir := filepath.Join(testenv.Fixtures(t, "fx"), "fold_folder_nested", "folder")
+	gm, warnings, err := torchfx.LoadFolder(dir)
+	require.NoError(t, err)
+	assert.Empty(t, warnings)
+	_, ok := gm.Attr("features.0")
+	assert.True(t, ok)
+	x := torch.Ones(2, 2)
+	first := run(t, gm, x)
+	t.Chdir(t.TempDir())
+	require.NoError(t, torchfx.ToFolder(gm, "again", "Nested"))
+	gm, _, err = torchfx.LoadFolder("again")
+	require.NoError(t, err)
+	assert.Equal(t, first, run(t, gm, x))
+}
+
+type leafNet struct {
+	nn.Base `forward:"x"`
+	Inner   *inner
+}
+
+func (m *leafNet) Forward(x *torch.Tensor) *torch.Tensor { return nn.Call(m.Inner, x) }
+
+func TestToFolderRefusesGoModules(t *testing.T) {
+	testenv.Libtorch(t)
+	gm, err := torchfx.SymbolicTrace(&leafNet{Inner: &inner{Lin: nn.NewLinear(3, 3), Shift: torch.Rand(3)}},
+		tracer.IsLeaf(func(nn.Module, string) bool { return true }))
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "d")
+	err = torchfx.ToFolder(gm, dir, "M")
+	require.ErrorIs(t, err, ir.ErrUnsupported)
+	require.ErrorContains(t, err, "attribute inner: expected a module of package nn, got github.com/torchfx-go/torchfx_test.inner, which is Go code: trace through it")
+	require.NoDirExists(t, dir)
+}
+
+func TestStateFiles(t *testing.T) {
+	testenv.Libtorch(t)
+	dir := t.TempDir()
+	from := nn.NewSequential(nn.NewLinear(2, 3), nn.NewBatchNorm1d(3))
+	for _, name := range []string{"state.safetensors", "state.pt"} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, torchfx.SaveState(path, from))
+		to := nn.NewSequential(nn.NewLinear(2, 3), nn.NewBatchNorm1d(3))
+		missed, err := torchfx.LoadState(to, path)
+		require.NoError(t, err)
+		assert.Empty(t, missed)
+		for key, x := range nn.StateDict(from) {
+			y, _ := nn.Lookup(to, key)
+			a, err := x.Bytes()
+			require.NoError(t, err)
+			b, err := y.(*torch.Tensor).Bytes()
+			require.NoError(t, err)
+			assert.Equal(t, a, b, key)
+		}
+		_, err = torchfx.LoadState(nn.NewLinear(2, 3), path)
+		require.ErrorContains(t, err, `Missing key(s) in state_dict: "weight", "bias". `)
+	}
+	_, err := torchfx.LoadState(from, filepath.Join(dir, "none.pt"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// Whole modules that Python pickled run here.
+func TestLoadModule(t *testing.T) {
+	testenv.Libtorch(t)
+	saved := filepath.Join("export", "testdata", "torchsave")
+	m, err := torchfx.LoadModule(filepath.Join(saved, "graph_module_nested.pt"))
+	require.NoError(t, err)
+	assert.IsType(t, (*ir.GraphModule)(nil), m)
+	require.NoError(t, interpreter.Check(m.(*ir.GraphModule)))
+	m, err = torchfx.LoadModule(filepath.Join(saved, "layers.pt"))
+	require.ErrorContains(t, err, "2: expected a module of one tensor and one result in a Sequential, got LSTM")
+	assert.Nil(t, m)
+}
