@@ -29,6 +29,10 @@ rm -rf "$cases"
 "$python" scripts/reference_cases.py --fixtures "$fixtures" --out "$cases" --only "$only"
 bin/torchfx parity --run "$only" "$cases"
 if [[ -z $only ]]; then
-  # PyTorch imports and runs the folders that Go writes
-  TORCHFX_PYTHON=$PWD/$python go test ./export -count=1 -run TestFolderInPython
+  # PyTorch imports and runs the folders that Go writes, and Go those of PyTorch
+  export TORCHFX_PYTHON=$PWD/$python
+  go test ./export -count=1 -run TestFolderInPython
+  go test . -count=1 -run TestFoldersAgainstPython
+  # the networks of torchvision that are Go models here have its text, its weights and its bits
+  go test ./examples/vision -count=1 -run TestAgainstTorchvision
 fi
