@@ -221,6 +221,7 @@ func FuzzParseRepr(f *testing.F) {
 	f.Add("Module(   (0): Linear(in_features=2, out_features=3, bias=True)   (1): ReLU() )")
 	f.Add("ModuleList(  (0-2): 3 x Dropout(p=0.5, inplace=False)\n)")
 	f.Add("0((0): 0(= =0))")
+	f.Add("0(\t(000): 0(0))")
 	f.Fuzz(func(t *testing.T, text string) {
 		m := parseRepr(text)
 		again := parseRepr(m.Repr())

@@ -202,6 +202,10 @@ func parseRepr(text string) *SavedModule {
 	return m
 }
 
+// reprSpace is what stands between the parts of a repr; any other space is part of
+// an argument.
+const reprSpace = " \n"
+
 type reprReader struct {
 	text string
 	pos  int
@@ -308,12 +312,12 @@ func (p *reprReader) arg() (SavedArg, bool) {
 		case c == '(' || c == '[' || c == '{':
 			brackets++
 		case brackets == 0 && c == '=' && name == "":
-			if name = strings.TrimSpace(p.text[start:p.pos]); name == "" {
+			if name = strings.Trim(p.text[start:p.pos], reprSpace); name == "" {
 				return SavedArg{}, false
 			}
 			start = p.pos + 1
 		case brackets == 0 && (c == ',' || c == ')' || c == '\n' || c == ' ' && strings.HasPrefix(p.text[p.pos:], "  ")):
-			a := SavedArg{Name: name, Text: strings.TrimSpace(p.text[start:p.pos])}
+			a := SavedArg{Name: name, Text: strings.Trim(p.text[start:p.pos], reprSpace)}
 			if c == ',' {
 				p.pos++
 			}
