@@ -176,7 +176,10 @@ func TestStateFiles(t *testing.T) {
 		_, err = torchfx.LoadState(nn.NewLinear(2, 3), path)
 		require.ErrorContains(t, err, `Missing key(s) in state_dict: "weight", "bias". `)
 	}
-	_, err := torchfx.LoadState(from, filepath.Join(dir, "none.pt"))
+	two := nn.NewModuleDict()
+	_, err := torchfx.LoadState(two, filepath.Join("export", "testdata", "torchsave", "legacy_state_dict.pt"))
+	require.ErrorContains(t, err, "Unexpected key(s) in state_dict: ", "files from before torch 1.6 are read, too")
+	_, err = torchfx.LoadState(from, filepath.Join(dir, "none.pt"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

@@ -36,10 +36,6 @@ func (f *StateFile) State() iter.Seq2[string, *Tensor] {
 	}
 }
 
-// legacyMagic begins what torch.save wrote before torch 1.6: a pickle of a number
-// of ten bytes. As the length of a safetensors header it would be 176 MB.
-const legacyMagic = "\x80\x02\x8a\x0a"
-
 // OpenState opens a state dict in a file that torch.save or safetensors wrote;
 // which of them, its content tells. Of several state dicts in a checkpoint keys
 // name one, as for [Saved.StateDict].
@@ -49,7 +45,7 @@ func OpenState(path string, keys ...string) (*StateFile, error) {
 		return nil, err
 	}
 	head, err := s.slice(0, min(s.size, 4))
-	saved := strings.HasPrefix(string(head), "PK") || string(head) == legacyMagic
+	saved := strings.HasPrefix(string(head), "PK") || isLegacy(s)
 	if err = errors.Join(err, release()); err != nil {
 		return nil, err
 	}
