@@ -2,7 +2,8 @@
 //
 // Cutting a graph into submodules: [Split] by a number for each call, [SplitByTags]
 // by names, [Partitioner] by what a backend supports, [FusePartitions] for sets of
-// nodes given, [ExtractSubgraph] for one.
+// nodes given, [ExtractSubgraph] for one, [SplitSimple] where parts follow each
+// other, [AcceleratorSplitter] by turns on an accelerator and the host.
 //
 // Making a graph smaller: [CSE] merges what is computed twice, [ConstFold] takes out
 // what depends on attributes alone, [FoldBatchNorm] folds batch norms of exported
@@ -10,10 +11,13 @@
 // their names say.
 //
 // Making graphs comparable: [Canonicalize] orders and names, [NormalizeOperators]
-// spells calls alike, [Sort] and [Legalize] restore an order that can be run.
+// spells calls alike, [NormalizeArgs] writes all arguments by keyword, [Sort] and
+// [Legalize] restore an order that can be run.
 //
 // Finding out: [ShapeProp] notes shapes, [AnnotateTypes] and [AnnotateGetItem] note
-// types, [Dot] draws. [Manager] runs passes in an order that their constraints allow.
+// types, [SourcePartitions] what nodes came from, [SizeOfNode] what they take,
+// [Minimizer] which of them a backend gets wrong, [Observe] what a pass did, [Dot]
+// draws. [Manager] runs passes in an order that their constraints allow.
 //
 // Unless it says that it makes a new module, a pass changes the module it is given,
 // leaves a graph that lints, and returns what it did. A pass that would change the
@@ -23,6 +27,6 @@
 // so: nodes from before are then no longer part of the module.
 //
 // A module must not be run or changed by others while a pass works on it. What needs
-// no tensors, all but ConstFold's Run, FoldBatchNorm, FuseConvBN and ShapeProp, works without
-// libtorch being set up.
+// no tensors, all but ConstFold's Run, FoldBatchNorm, FuseConvBN, ShapeProp and what
+// runs it, AcceleratorSplitter and Minimizer, works without libtorch being set up.
 package passes

@@ -297,3 +297,22 @@ func lastLine(trace string) string {
 	}
 	return ""
 }
+
+// highlight colours the boxes of a drawing: those of the named nodes yellow, the
+// others grey.
+func highlight(drawing string, names map[string]bool) string {
+	var b strings.Builder
+	for line := range strings.Lines(drawing) {
+		before, rest, ok := strings.Cut(line, ` [fillcolor="`)
+		_, rest, ok2 := strings.Cut(rest, `"`)
+		if ok && ok2 {
+			fill := "grey"
+			if names[strings.Trim(before, `"`)] {
+				fill = "yellow"
+			}
+			line = before + ` [fillcolor="` + fill + `"` + rest
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
