@@ -16,10 +16,15 @@ import torch.nn.functional as F
 if not torch.__version__.startswith("2.15.0"):
     sys.exit("expected torch 2.15.0, got " + torch.__version__)
 
+from torch.fx.experimental import partitioner_utils  # noqa: E402
+from torch.fx.experimental.accelerator_partitioner import Partitioner, set_parents_and_children as link  # noqa: E402
 from torch.fx.experimental.normalize import NormalizeArgs  # noqa: E402
+from torch.fx.experimental.partitioner_utils import Device, NodeLatency, PartitionerConfig, PartitionMode  # noqa: E402
 from torch.fx.operator_schemas import normalize_function  # noqa: E402
 from torch.fx.passes import graph_manipulation, param_fetch, splitter_base  # noqa: E402
 from torch.fx.passes.operator_support import OperatorSupportBase  # noqa: E402
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
+from torch.fx.passes.reinplace import reinplace  # noqa: E402
 from torch.fx.passes.shape_prop import ShapeProp  # noqa: E402
 from torch.fx.passes.split_module import split_module_simple  # noqa: E402
 from torch.fx.passes.utils import source_matcher_utils  # noqa: E402
@@ -307,7 +312,204 @@ def source_partitions():
     return out
 
 
-SECTIONS = [normalize_function_cases, normalize_args, accelerator_splits, split_simple, node_sizes, param_fetch_attrs, source_partitions]
+class Chain(nn.Module):
+    """What the tests of the partitioner of torch.fx use: a linear layer among additions."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.c = nn.Parameter(torch.rand(4))
+
+    def forward(self, a, b):
+        add_1 = a + b
+        linear = self.linear(add_1)
+        add_2 = linear + a
+        add_3 = add_2 + self.c
+        add_4 = add_3 + b
+        return torch.relu(add_4), add_2
+
+
+class Sparse(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb0 = nn.EmbeddingBag(40, 4)
+        self.emb1 = nn.EmbeddingBag(40, 4)
+        self.lin = nn.Linear(4, 4)
+
+    def forward(self, a, b, offset):
+        x = self.lin(a + 1.0)
+        y = self.emb0(b, offset)
+        z = self.emb1(b, offset)
+        return torch.relu(torch.cat((x, y, z), 0) * 2.0)
+
+
+def place(make, inputs, memory, mode, **options):
+    torch.manual_seed(0)
+    m = make()
+    gm = fx.symbolic_trace(m)
+    graph_manipulation.get_size_of_all_nodes(gm, inputs)
+    devices = [Device(f"dev_{i}", size, i) for i, size in enumerate(memory)]
+    config = {}
+    latency = {}
+    if mode in ("cost_aware", "kl_based"):
+        latency = {n: NodeLatency(1.0, 2.0 if n.op == "call_module" else 0.5) for n in gm.graph.nodes}
+        config = {"transfer_rate_bytes_per_sec": options["rate"], "node_to_latency_mapping": latency}
+    if mode == "aot_based":
+        config = {"node_to_partition_mapping": {n: options["numbers"][n.name] for n in gm.graph.nodes if n.name in options["numbers"]},
+                  "partition_to_logical_device_mapping": {int(k): v for k, v in options["devices"].items()}}
+    out = {"program": make.__name__, "code": gm.code, "inputs": [[list(i.shape), str(i.dtype)] for i in inputs], "memory": memory, "mode": mode, "options": options}
+    p = Partitioner()
+    try:
+        r = quiet(p.partition_graph, gm, m, PartitionerConfig(devices, PartitionMode[mode], saturate_host=options.get("saturate", False), **config))
+    except RuntimeError as e:
+        return {**out, "error": str(e)}
+    out["groups"] = [{"id": g.partition_id, "nodes": sorted(n.name for n in g.nodes), "bytes": g.used_mem_bytes, "devices": list(g.logical_device_ids)} for g in p.partitions]
+    out["parts"] = [{"call": n.submodule_node.name, "inputs": [i.name for i in n.input_nodes], "outputs": sorted(o.name for o in n.output_nodes),
+                     "devices": list(n.logical_device_ids), "bytes": n.size_bytes} for n in r.dag.nodes]
+    out["modules"] = modules(r.module_with_submodules)
+    if latency:
+        link(p.partitions)
+        lat = partitioner_utils.get_partition_to_latency_mapping(p.partitions, latency)
+        out["latency"] = [list(lat[g]) for g in p.partitions]
+        out["total"] = partitioner_utils.get_latency_of_partitioned_graph(p.partitions, lat, options["rate"])
+    return out
+
+
+def placements():
+    a = [torch.rand(4), torch.rand(4)]
+    e = [torch.rand(2, 4), torch.tensor([1, 2, 3, 4]), torch.tensor([0, 2])]
+    by_hand = {"add": 0, "linear": 0, "add_1": 0, "add_2": 1, "add_3": 1, "relu": 1}
+    return [
+        place(Chain, a, [125, 500, 150], "size_based"), place(Chain, a, [4, 4], "size_based"), place(Chain, a, [60, 60, 60, 60], "size_based"),
+        place(Chain, a, [125, 125, 125], "size_based"), place(Chain, a, [150, 140, 48, 120], "size_based"), place(Chain, a, [130, 80], "size_based"),
+        place(Chain, a, [112, 112, 112, 112], "size_based"), place(Chain, a, [200, 120], "size_based"), place(Chain, a, [], "size_based"),
+        place(Sparse, e, [1000, 1000], "sparse_nn"), place(Sparse, e, [1000, 1100], "sparse_nn"), place(Sparse, e, [700, 700, 700], "sparse_nn"),
+        place(Sparse, e, [600, 600, 600], "sparse_nn"), place(Sparse, e, [1300, 1300], "sparse_nn"), place(Sparse, e, [1400, 1400, 1400], "sparse_nn"), place(Sparse, e, [2500], "sparse_nn"),
+        place(Chain, a, [125, 125, 125, 125], "cost_aware", rate=2.0), place(Chain, a, [180, 180, 60], "cost_aware", rate=200.0),
+        place(Chain, a, [125, 125, 125, 125], "aot_based", numbers=by_hand, devices={"0": [0], "1": [1, 2]}),
+        place(Chain, a, [200, 200, 300, 250, 220], "size_based", saturate=True), place(Chain, a, [300, 350, 400, 340], "size_based", saturate=True),
+    ]
+
+
+def basic(x):
+    a = x.clone()
+    return a.add_(1)
+
+
+def with_view(x):
+    a = x.clone()
+    a_view = a.view(-1)
+    b = a + 1
+    c = b + 1
+    return a_view + c.view(-1)
+
+
+def different_metadata(x):
+    a = x.clone()
+    b = a + 1
+    return torch.ge(b, a)
+
+
+def overlapping_memory(x):
+    return torch.ones(1).expand(4, 4).add(1)
+
+
+def scatter_op(a):
+    b = a.clone()
+    c = b[0]
+    d = c[0]
+    d.add_(1)
+    return b
+
+
+def scatter_twice(a):
+    b = a.clone()
+    c = b[:, 1]
+    c.copy_(torch.ones(2))
+    c.copy_(torch.zeros(2))
+    return b
+
+
+def scatter_other_view(a):
+    """The same part of the base by another view."""
+    b = a.clone()
+    c = b[1, :]
+    d = b.narrow(0, 1, 1)
+    e = c.add(1)
+    return torch.select_scatter(b, e, 0, 1) + d.sum()
+
+
+def scatter_select(a_):
+    a = a_ * 2
+    b = a[:, 1]
+    c = a[1]
+    b_updated = b.add(1)
+    return torch.select_scatter(a, b_updated, 1, 1)
+
+
+def scatter_wrong(a_):
+    a = a_ * 2
+    b = a[:, 1]
+    b_updated = b.add(1)
+    return torch.select_scatter(a, b_updated, 0, 1)
+
+
+def scatter_after_use(a_):
+    a = a_ * 2
+    b = a[:, 1]
+    b_updated = b.add(1)
+    c = torch.select_scatter(a, b_updated, 1, 1)
+    return c + a
+
+
+def out_node_updated(x):
+    y = torch.zeros(2, 2)
+    z = y[0]
+    z.add_(1)
+    return y
+
+
+def index_mutation(x):
+    y = torch.zeros(4)
+    y[x] = 1
+    return y
+
+
+def slices(x):
+    a = x.clone()
+    b = torch.ops.aten.slice.Tensor(a, 0, 0, 2)
+    c = torch.mul(b, 3)
+    d = torch.ops.aten.slice_scatter.default(a, c, 0, 0, 2)
+    return torch.relu(d)
+
+
+def splits(x):
+    a = x.clone()
+    b, c = a.split(2)
+    d = b + 1
+    return d, c
+
+
+def same_operand(x):
+    a = x.clone()
+    return torch.mul(a, a)
+
+
+def reinplaced():
+    out = []
+    float44, long4 = torch.ones(4, 4), torch.tensor([1, 2])
+    for f, arg in ((basic, float44), (with_view, float44), (different_metadata, float44), (overlapping_memory, float44), (scatter_op, float44),
+                   (scatter_twice, torch.ones(2, 2)), (scatter_other_view, torch.ones(2, 2)), (scatter_select, float44), (scatter_wrong, float44),
+                   (scatter_after_use, float44), (out_node_updated, float44), (index_mutation, long4), (slices, float44), (splits, float44), (same_operand, float44)):
+        gm = make_fx(torch.func.functionalize(f))(arg.clone())
+        made = {"name": f.__name__, "code": gm.code, "shape": list(arg.shape), "dtype": str(arg.dtype),
+                "constants": {k: [list(v.shape), v.flatten().tolist()] for k, v in gm.named_buffers()}}
+        made["after"] = reinplace(gm, arg.clone()).code
+        out.append(made)
+    return out
+
+
+SECTIONS = [normalize_function_cases, normalize_args, accelerator_splits, split_simple, node_sizes, param_fetch_attrs, source_partitions, placements, reinplaced]
 if __name__ == "__main__":
     json.dump({f.__name__: f() for f in SECTIONS}, sys.stdout, indent=1, sort_keys=True)
     print()
