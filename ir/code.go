@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,7 +116,12 @@ func ShowMeta(keys ...string) CodeOption { return func(c *codeConfig) { c.meta =
 // a dict are written by their names, and a default stays out of the line that
 // unpacks a pytree.
 func (g *Graph) PythonCode(root string, opts ...CodeOption) (*PythonCode, error) {
-	e := &emitter{graph: g, root: root, names: newNamespace(), objects: map[any]string{}, fresh: map[string]bool{}}
+	e := &emitter{
+		graph: g, root: root, names: newNamespace(), locals: newNodeTable[string](g),
+		objects: map[string]string{}, fresh: map[string]bool{}, last: newNodeTable[*Node](g),
+		text: make([]byte, 0, 64*g.length), keepPieces: g.body != nil,
+	}
+	e.names.grow(g.length)
 	for _, o := range opts {
 		o(&e.cfg)
 	}
@@ -131,27 +137,34 @@ type emitter struct {
 	root    string
 	cfg     codeConfig
 	names   *namespace
-	objects map[any]string     // *Node or qualified name of an object -> its name in the code
+	locals  *nodeTable[string]
+	objects map[string]string  // qualified name of an object -> its name in the code
 	fresh   map[string]bool    // globals already listed
+	last    *nodeTable[*Node]  // the last reader of each node
 	name    func(*Node) string // local, kept as a value for repr
 
 	at      *Node // being written
 	globals []Global
 	params  []CodeParam
-	body    []string
 	wrapped []string // globals that need a wrap line
 	returns string
 	summary string // comment last written
 	err     error
+
+	text       []byte // the body
+	starts     []int  // for each node, where its text begins
+	keepPieces bool   // for a BodyFunc
+	pieces     []int  // where the pieces of the body begin
+	line       []byte // the right side of the statement being written
 }
 
 // local returns the name of n in the code.
 func (e *emitter) local(n *Node) string {
-	if name, ok := e.objects[n]; ok {
-		return name
+	name := e.locals.get(n)
+	if name == "" {
+		name = e.names.create(n.name)
+		e.locals.set(n, name)
 	}
-	name := e.names.create(n.name)
-	e.objects[n] = name
 	return name
 }
 
@@ -219,7 +232,22 @@ func (e *emitter) fail(n *Node, what string) {
 	}
 }
 
-func (e *emitter) add(text string) { e.body = append(e.body, text) }
+// add appends a piece of the body, made of parts.
+func (e *emitter) add(parts ...string) {
+	if e.keepPieces {
+		e.pieces = append(e.pieces, len(e.text))
+	}
+	for _, p := range parts {
+		e.text = append(e.text, p...)
+	}
+}
+
+// assign appends the statement that gives a name its value, without the end of
+// the line.
+func (e *emitter) assign(name, annotation string, value []byte) {
+	e.add(name, annotation, " = ")
+	e.text = append(e.text, value...)
+}
 
 func (e *emitter) generate() (*PythonCode, error) {
 	for _, s := range standardGlobals {
@@ -230,26 +258,30 @@ func (e *emitter) generate() (*PythonCode, error) {
 			return nil, err
 		}
 	}
-	last := lastUses(e.graph)
+	for n := range e.graph.Nodes() {
+		n.Operands(func(m *Node) { e.last.set(m, n) })
+	}
+	e.starts = make([]int, 0, e.graph.length)
 	if e.cfg.record {
 		e.add("_rf = torch._C._profiler._RecordFunctionFast('## ENTER_GRAPH_PLACEHOLDER_KEY ##'); _rf.__enter__()\n")
 	}
-	i := 0
 	for n := range e.graph.Nodes() {
 		if e.cfg.verbose {
 			e.sourceComment(n)
 		}
-		e.add(fmt.Sprintf("# COUNTER: %d\n", i))
+		i := len(e.starts)
+		e.starts = append(e.starts, len(e.text))
+		if e.keepPieces {
+			e.add(fmt.Sprintf("# COUNTER: %d\n", i))
+		}
 		record := e.cfg.record && (n.op == CallFunction || n.op == CallMethod || n.op == CallModule)
 		if record {
 			e.add(fmt.Sprintf("_rf_%s = torch._C._profiler._RecordFunctionFast('## %d ##'); _rf_%s.__enter__()\n", n.name, i, n.name))
 		}
-		released := e.node(n, last[n])
-		e.release(n, released)
+		e.release(n, e.node(n, e.dying(n)))
 		if record {
 			e.add(fmt.Sprintf("_rf_%s.__exit__(None, None, None)\n", n.name))
 		}
-		i++
 	}
 	if e.err != nil {
 		return nil, e.err
@@ -257,7 +289,7 @@ func (e *emitter) generate() (*PythonCode, error) {
 	if e.cfg.record {
 		e.add("_rf.__exit__(None, None, None)\n")
 	}
-	if len(e.body) == 0 {
+	if len(e.starts) == 0 && len(e.text) == 0 {
 		e.add("pass\n")
 	}
 	var wraps []string
@@ -267,8 +299,9 @@ func (e *emitter) generate() (*PythonCode, error) {
 			wraps = append(wraps, wrap+`("`+name+`")`)
 		}
 	}
+	lines := e.lines()
 	if e.graph.body != nil {
-		e.body = e.graph.body(e.body)
+		lines = countedLines(strings.Join(e.graph.body(e.cut()), ""))
 	}
 	if c, ok := e.graph.CodeGen().(interface{ ExtraGlobals() []Global }); ok {
 		for _, g := range c.ExtraGlobals() {
@@ -277,36 +310,82 @@ func (e *emitter) generate() (*PythonCode, error) {
 			}
 		}
 	}
-	return e.assemble(wraps), nil
+	return e.assemble(wraps, lines), nil
 }
 
-// assemble joins the pieces, takes the counters out and notes the lines.
-func (e *emitter) assemble(wraps []string) *PythonCode {
+// cut returns the pieces of the body.
+func (e *emitter) cut() []string {
+	text, pieces := string(e.text), make([]string, len(e.pieces))
+	for i, start := range e.pieces {
+		end := len(text)
+		if i+1 < len(e.pieces) {
+			end = e.pieces[i+1]
+		}
+		pieces[i] = text[start:end]
+	}
+	return pieces
+}
+
+// lines yields the lines of the body with the index of the node that made each,
+// -1 for none.
+func (e *emitter) lines() iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		text, node := string(e.text), -1
+		for start := 0; start <= len(text); {
+			end := start + strings.IndexByte(text[start:], '\n')
+			if end < start {
+				end = len(text)
+			}
+			for node+1 < len(e.starts) && e.starts[node+1] <= start {
+				node++
+			}
+			if !yield(node, text[start:end]) {
+				return
+			}
+			start = end + 1
+		}
+	}
+}
+
+// countedLines is lines for a body with counters in it, which it leaves out.
+func countedLines(body string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		node := -1
+		for line := range strings.SplitSeq(body, "\n") {
+			if i, ok := counter(line); ok {
+				node = i
+			} else if !yield(node, line) {
+				return
+			}
+		}
+	}
+}
+
+// assemble puts the function around its body and notes the lines. Empty lines
+// at the start of the body go, but not the last line that there is.
+func (e *emitter) assemble(wraps []string, lines iter.Seq2[int, string]) *PythonCode {
 	prologue := e.graph.CodeGen().FuncDef(e.params, e.returns, e.cfg.expanded)
-	c := &PythonCode{Globals: e.globals, Lines: map[int]int{}}
-	first := strings.Count(prologue, "\n") + 1
-	current := -1
-	var lines []string
-	for line := range strings.SplitSeq(strings.Join(e.body, ""), "\n") {
-		if i, ok := counter(line); ok {
-			current = i
-			continue
-		}
-		c.Lines[len(lines)+first] = current
-		lines = append(lines, line)
-	}
-	for len(lines) > 1 && lines[0] == "" {
-		lines = lines[1:]
-	}
-	var b strings.Builder
+	c := &PythonCode{Globals: e.globals, Lines: make(map[int]int, e.graph.length)}
 	wrap := strings.Join(wraps, "\n")
-	b.WriteString("\n" + wrap + "\n\n" + prologue + "\n")
-	for i, line := range lines {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString("    ")
+	var b strings.Builder
+	b.Grow(len(e.text) + 4*e.graph.length + len(prologue) + len(wrap) + 64)
+	b.WriteString("\n" + wrap + "\n\n" + prologue)
+	number, empty := strings.Count(prologue, "\n")+1, false
+	started := false
+	write := func(line string) {
+		b.WriteString("\n    ")
 		b.WriteString(line)
+	}
+	for node, line := range lines {
+		c.Lines[number] = node
+		number++
+		if empty = line == "" && !started; !empty {
+			started = true
+			write(line)
+		}
+	}
+	if !started && empty {
+		write("")
 	}
 	c.Source = b.String()
 	c.PrologueStart = strings.Count(wrap, "\n") + 4
@@ -324,20 +403,17 @@ func counter(line string) (int, bool) {
 	return n, digits > 0
 }
 
-// lastUses maps a node to the values that nobody reads after it, in the order
-// that it mentions them.
-func lastUses(g *Graph) map[*Node][]*Node {
-	seen := make(map[*Node]struct{}, g.Len())
-	last := make(map[*Node][]*Node, g.Len())
-	for n := range g.Backward() {
-		n.Operands(func(m *Node) {
-			if _, ok := seen[m]; !ok {
-				seen[m] = struct{}{}
-				last[n] = append(last[n], m)
-			}
-		})
-	}
-	return last
+// dying returns the values that nobody reads after n, in the order that n
+// mentions them.
+func (e *emitter) dying(n *Node) []*Node {
+	var dead []*Node
+	n.Operands(func(m *Node) {
+		if e.last.get(m) == n {
+			e.last.set(m, nil)
+			dead = append(dead, m)
+		}
+	})
+	return dead
 }
 
 // release ends the line of n and drops the values that die with it.
@@ -356,7 +432,16 @@ func (e *emitter) release(n *Node, dead []*Node) {
 		e.add("\n")
 		return
 	}
-	e.add(";  " + e.dim(e.releaseText(dead)) + "\n")
+	if e.cfg.colored {
+		e.add(";  ", e.dim(e.releaseText(dead)), "\n")
+		return
+	}
+	e.add(";  ")
+	for _, m := range dead {
+		e.text = append(e.text, e.local(m)...)
+		e.text = append(e.text, " = "...)
+	}
+	e.text = append(e.text, "None\n"...)
 }
 
 func (e *emitter) releaseText(dead []*Node) string {

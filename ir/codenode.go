@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -50,13 +51,16 @@ func (e *emitter) node(n *Node, dead []*Node) []*Node {
 			return dead
 		}
 		name := e.local(n)
-		path := e.path(e.literal(n.args[0]), n.target.String())
-		e.add(name + ann + " = " + path + "(" + e.arguments(n.args[1:], n.kwargs) + ")")
+		e.line = append(append(e.line[:0], e.path(e.literal(n.args[0]), n.target.String())...), '(')
+		e.line = append(e.arguments(e.line, n.args[1:], n.kwargs), ')')
+		e.assign(name, ann, e.line)
 	case CallModule:
 		name := e.local(n)
-		e.add(name + ann + " = " + e.path(e.root, n.target.String()) + "(" + e.arguments(n.args, n.kwargs) + ")")
+		e.line = append(append(e.line[:0], e.path(e.root, n.target.String())...), '(')
+		e.line = append(e.arguments(e.line, n.args, n.kwargs), ')')
+		e.assign(name, ann, e.line)
 	case GetAttr:
-		e.add(e.local(n) + ann + " = " + e.path(e.root, n.target.String()))
+		e.add(e.local(n), ann, " = ", e.path(e.root, n.target.String()))
 	case Output:
 		if n.typ != "" {
 			e.returns = " -> " + annotation(n.typ, e.typeGlobal)
@@ -95,11 +99,12 @@ func (e *emitter) callFunction(n *Node, ann string, dead []*Node) []*Node {
 	if f.kind == Operator {
 		if form, ok := infixForms[f.Base()]; ok {
 			name := e.local(n)
-			e.add(name + ann + " = " + e.fill(n, form))
+			e.line = e.fill(e.line[:0], n, form)
+			e.assign(name, ann, e.line)
 			return dead
 		}
 		if form, ok := inplaceForms[f.Base()]; ok {
-			statement := e.fill(n, form)
+			statement := string(e.fill(nil, n, form))
 			name := e.local(n)
 			e.add(statement + ";  " + name + ann + " = " + e.literal(n.Arg(0)))
 			return dead
@@ -112,11 +117,14 @@ func (e *emitter) callFunction(n *Node, ann string, dead []*Node) []*Node {
 		return dead
 	}
 	boxes, dead := e.boxedArguments(n, dead)
-	call := e.arguments(n.args, n.kwargs)
+	e.line = append(append(e.line[:0], global...), '(')
 	if boxes != nil {
-		call = e.boxedCall(n, boxes)
+		e.line = append(e.line, e.boxedCall(n, boxes)...)
+	} else {
+		e.line = e.arguments(e.line, n.args, n.kwargs)
 	}
-	e.add(e.local(n) + ann + " = " + global + "(" + call + ")")
+	e.line = append(e.line, ')')
+	e.assign(e.local(n), ann, e.line)
 	if boxes != nil {
 		names := make([]string, len(boxes))
 		for i, box := range boxes {
@@ -198,65 +206,86 @@ func (e *emitter) boxedCall(n *Node, boxes []box) string {
 		texts[box.arg] = box.name
 	}
 	for _, k := range n.kwargs {
-		texts = append(texts, e.keyword(k))
+		texts = append(texts, string(e.keyword(nil, k)))
 	}
 	return strings.Join(texts, ", ")
 }
 
-// fill puts the arguments of n into the places of form; more than it has
-// places for are dropped, as Python's format does.
-func (e *emitter) fill(n *Node, form string) string {
-	texts := make([]string, len(n.args))
-	for i, a := range n.args {
-		texts[i] = e.literal(a)
-	}
-	var b strings.Builder
+// fill appends form with the arguments of n in its places; more than it has
+// places for are dropped, as Python's format does, but asked for their names.
+func (e *emitter) fill(dst []byte, n *Node, form string) []byte {
 	for i := 0; ; i++ {
 		before, after, more := strings.Cut(form, "{}")
-		b.WriteString(before)
+		dst = append(dst, before...)
 		if !more {
-			return b.String()
+			for _, a := range n.args[min(i, len(n.args)):] {
+				e.literal(a)
+			}
+			return dst
 		}
-		if i >= len(texts) {
-			e.fail(n, fmt.Sprintf("expected more than %d arguments for an operator", len(texts)))
-			return ""
+		if i >= len(n.args) {
+			e.fail(n, fmt.Sprintf("expected more than %d arguments for an operator", len(n.args)))
+			return dst
 		}
-		b.WriteString(texts[i])
+		dst = e.value(dst, n.args[i])
 		form = after
 	}
 }
 
-func (e *emitter) arguments(args []Arg, kwargs []Keyword) string {
-	var b strings.Builder
+func (e *emitter) arguments(dst []byte, args []Arg, kwargs []Keyword) []byte {
 	for i, a := range args {
 		if i > 0 {
-			b.WriteString(", ")
+			dst = append(dst, ", "...)
 		}
-		b.WriteString(e.literal(a))
+		dst = e.value(dst, a)
 	}
 	for i, k := range kwargs {
 		if i > 0 || len(args) > 0 {
-			b.WriteString(", ")
+			dst = append(dst, ", "...)
 		}
-		b.WriteString(e.keyword(k))
+		dst = e.keyword(dst, k)
 	}
-	return b.String()
+	return dst
 }
 
-func (e *emitter) keyword(k Keyword) string {
+func (e *emitter) keyword(dst []byte, k Keyword) []byte {
 	if !isIdentifier(k.Name) {
 		e.fail(e.at, fmt.Sprintf("keyword %q: expected an identifier", k.Name))
 	}
-	return k.Name + " = " + e.literal(k.Value)
+	return e.value(append(append(dst, k.Name...), " = "...), k.Value)
 }
 
-// literal writes a value as source. Dicts are written by repr with all that is
-// in them, and so is the inside of a namedtuple, as torch.fx does; only where
-// repr would give no Python (<Color.RED: 1>) they are walked like lists.
+// value appends a value as source.
+func (e *emitter) value(dst []byte, a Arg) []byte {
+	switch a := a.(type) {
+	case *Node:
+		return append(dst, e.local(a)...)
+	case Int:
+		if !e.cfg.colored {
+			return strconv.AppendInt(dst, int64(a), 10)
+		}
+	case Tuple:
+		if len(a.items) == 1 {
+			return append(e.value(append(dst, '('), a.items[0]), ",)"...)
+		}
+		return append(e.arguments(append(dst, '('), a.items, nil), ')')
+	case List:
+		return append(e.arguments(append(dst, '['), a.items, nil), ']')
+	case Slice:
+		return append(e.arguments(append(dst, "slice("...), []Arg{a.Start, a.Stop, a.Step}, nil), ')')
+	}
+	return append(dst, e.literal(a)...)
+}
+
+// literal is value as a string. Dicts are written by repr with all that is in
+// them, and so is the inside of a namedtuple, as torch.fx does; only where repr
+// would give no Python (<Color.RED: 1>) they are walked like lists.
 func (e *emitter) literal(a Arg) string {
 	switch a := a.(type) {
 	case *Node:
 		return e.local(a)
+	case Tuple, List, Slice:
+		return string(e.value(nil, a))
 	case NamedTuple:
 		class := e.global(a.Type.pythonName())
 		if noPython(a) {
@@ -279,15 +308,6 @@ func (e *emitter) literal(a Arg) string {
 		if t, ok := a.Value.(TensorLike); ok {
 			return tensorText(t)
 		}
-	case Tuple:
-		if len(a.items) == 1 {
-			return "(" + e.literal(a.items[0]) + ",)"
-		}
-		return "(" + e.arguments(a.items, nil) + ")"
-	case List:
-		return "[" + e.arguments(a.items, nil) + "]"
-	case Slice:
-		return "slice(" + e.arguments([]Arg{a.Start, a.Stop, a.Step}, nil) + ")"
 	}
 	return e.blue(reprWith(a, e.name))
 }

@@ -81,24 +81,25 @@ func (g *Graph) CopyFrom(src *Graph, mapping map[*Node]Arg) (out Arg, output *No
 func (g *Graph) Clone() *Graph {
 	c := NewGraph()
 	c.codegen, c.body = g.codegen, g.body
-	copies := make(map[*Node]*Node, g.Len())
+	c.names.grow(g.Len())
+	copies := newNodeTable[*Node](g)
 	for n := range g.Nodes() {
 		// free in the copy, unless somebody broke the rule that names are unique
 		exact := c.names.reserve(n.name)
 		m := c.create(n.op, n.target, nil, nodeConfig{name: n.name, exact: exact, typ: n.typ})
 		m.meta.CopyFrom(&n.meta)
-		copies[n] = m
+		copies.set(n, m)
 	}
 	// in a second walk, so that a graph in a wrong order is copied as it is
 	swap := func(n *Node) Arg {
-		if m, ok := copies[n]; ok {
+		if m := copies.get(n); m != nil {
 			return m
 		}
 		return n
 	}
 	for n := range g.Nodes() {
 		args, kwargs := mapOperands(n, swap)
-		copies[n].setOperands(args, kwargs)
+		copies.get(n).setOperands(args, kwargs)
 	}
 	return c
 }

@@ -29,6 +29,8 @@ type Func struct {
 	name string // qualified: "torch.ops.aten.add.Tensor", "torch.relu", "operator.add"
 	kind FuncKind
 	op   string // dispatcher name of an overload: "aten::add.Tensor", "aten::relu"
+
+	candidate string // what the names of its calls are made from
 }
 
 // A FuncKind is the family that a function belongs to.
@@ -89,6 +91,7 @@ func newFunc(name string) *Func {
 	} else if strings.HasPrefix(name, "operator.") {
 		f.kind = Operator
 	}
+	f.candidate = snakeCase(f.Base())
 	return f
 }
 

@@ -10,6 +10,7 @@ import (
 type Graph struct {
 	root    link // sentinel before the first and after the last node
 	length  int
+	numbers int   // that nodes were given so far, see nodeTable
 	point   point // where new nodes go
 	names   *namespace
 	owner   *GraphModule
@@ -93,13 +94,19 @@ func (g *Graph) create(op Op, target Target, args []Arg, c nodeConfig) *Node {
 	if c.def != nil && op == Placeholder {
 		args = []Arg{c.def}
 	}
-	n := &Node{graph: g, op: op, target: target, name: c.name, typ: c.typ}
+	made := &struct { // one allocation
+		Node
+		link
+	}{}
+	n := &made.Node
+	n.graph, n.op, n.target, n.name, n.typ = g, op, target, c.name, c.typ
+	g.number(n)
 	g.names.used[c.name] = n
 	n.setOperands(slices.Clone(args), slices.Clone(c.kwargs))
 	if g.owner != nil {
 		g.owner.created(n)
 	}
-	g.place(n)
+	g.place(n, &made.link)
 	return n
 }
 
@@ -109,7 +116,7 @@ func (g *Graph) candidate(op Op, target Target, name string) string {
 		return name
 	}
 	if f, ok := target.(*Func); ok {
-		return snakeCase(f.Base())
+		return f.candidate
 	}
 	s := target.String()
 	if strings.HasPrefix(s, "__") && strings.HasSuffix(s, "__") {
@@ -223,17 +230,17 @@ func (g *Graph) setPoint(p point) (restore func()) {
 	return func() { g.point = old }
 }
 
-// place puts n at the insertion point. Where the point's node was erased, its
-// place counts.
-func (g *Graph) place(n *Node) {
+// place puts n at the insertion point, with k as its link. Where the point's
+// node was erased, its place counts.
+func (g *Graph) place(n *Node, k *link) {
 	at := &g.root
 	if g.point.node != nil {
 		at = g.point.node.at
 	}
 	if g.point.after && (at == &g.root || at.node != nil) {
-		g.insertAfter(at, n)
+		g.insertAfter(at, n, k)
 	} else {
-		g.insertAfter(at.live(g).prev, n)
+		g.insertAfter(at.live(g).prev, n, k)
 	}
 }
 

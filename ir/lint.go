@@ -2,6 +2,8 @@ package ir
 
 import (
 	"errors"
+	"hash/maphash"
+	"math/bits"
 	"strings"
 )
 
@@ -23,7 +25,7 @@ func (g *Graph) Lint(opts ...LintOption) error {
 	for _, o := range opts {
 		o(&c)
 	}
-	l := &linter{graph: g, seen: make(map[*Node]bool, g.Len()), names: make(map[string]bool, g.Len())}
+	l := &linter{graph: g, names: newNameSet(g.length)}
 	for n := range g.Nodes() {
 		l.node(n)
 	}
@@ -41,8 +43,7 @@ func (g *Graph) Lint(opts ...LintOption) error {
 type linter struct {
 	graph  *Graph
 	shown  bool // the text of the graph, in a fault
-	seen   map[*Node]bool
-	names  map[string]bool
+	names  nameSet
 	below  map[*GraphModule]map[string]bool // places in attribute paths that hold something further below
 	faults []error
 }
@@ -68,24 +69,59 @@ func (l *linter) node(n *Node) {
 	if n.graph != l.graph {
 		l.fault(ErrRuntime, "Node '%s' does not belong to this Graph!", n.name)
 	}
+	sound := true
+	n.Operands(func(m *Node) { sound = sound && l.defined(m, n) })
+	if !sound {
+		l.operands(n)
+	}
+	if !l.names.add(n.name) {
+		l.fault(ErrRuntime, "Node redefined name %s!", n.name)
+	}
+	if err := checkTarget(n.op, n.target); err != nil {
+		l.fault(ErrValue, "Node %s %w", n.name, err)
+	}
+}
+
+// defined reports whether m is a node of the graph before n.
+func (l *linter) defined(m, n *Node) bool { return m.graph == l.graph && m.Before(n) }
+
+// operands says which of the nodes that n reads are not before it.
+func (l *linter) operands(n *Node) {
 	for _, m := range n.Inputs() {
 		switch {
 		case m.graph != l.graph:
 			l.fault(ErrRuntime, "Argument '%s' of Node '%s' does not belong to this Graph, but was used as an argument! "+
 				"If you are copying nodes from another graph, make sure to use ``arg_transform`` on node_copy() to remap values%s",
 				m.name, n.name, l.graphText())
-		case !l.seen[m]:
+		case !l.defined(m, n):
 			l.fault(ErrRuntime, "Argument '%s' of Node '%s' was used before it has been defined! "+
 				"Please check that Nodes in the graph are topologically ordered%s", m.name, n.name, l.graphText())
 		}
 	}
-	l.seen[n] = true
-	if l.names[n.name] {
-		l.fault(ErrRuntime, "Node redefined name %s!", n.name)
-	}
-	l.names[n.name] = true
-	if err := checkTarget(n.op, n.target); err != nil {
-		l.fault(ErrValue, "Node %s %w", n.name, err)
+}
+
+// A nameSet is a set of strings that is made for one walk over many: an open
+// hash table that never grows.
+type nameSet struct {
+	seed  maphash.Seed
+	names []string
+}
+
+func newNameSet(n int) nameSet {
+	return nameSet{maphash.MakeSeed(), make([]string, 1<<bits.Len(uint(2*n)))}
+}
+
+// add reports whether name is new.
+func (s nameSet) add(name string) bool {
+	mask := uint64(len(s.names) - 1)
+	for i := maphash.String(s.seed, name) & mask; ; i = (i + 1) & mask {
+		switch s.names[i] {
+		case "":
+			s.names[i] = name
+			return true
+		case name:
+			return name == "" // no node has an empty name
+		}
 	}
 }
 
@@ -199,8 +235,23 @@ func (l *linter) strict() {
 	l.users()
 }
 
-// users recounts who reads whom.
+// users compares who reads whom with the users of each.
 func (l *linter) users() {
+	read, used, sound := 0, 0, true
+	for n := range l.graph.Nodes() {
+		used += n.users.live
+		for _, m := range n.Inputs() {
+			read++
+			sound = sound && m.graph == l.graph && m.users.has(n)
+		}
+	}
+	if !sound || read != used {
+		l.wrongUsers()
+	}
+}
+
+// wrongUsers recounts who reads whom.
+func (l *linter) wrongUsers() {
 	readers := map[*Node]map[*Node]bool{}
 	for n := range l.graph.Nodes() {
 		n.Operands(func(m *Node) {

@@ -16,9 +16,9 @@ type link struct {
 // orderGap is the distance between the labels of appended nodes.
 const orderGap = 1 << 32
 
-// insertAfter puts a new link for n behind l.
-func (g *Graph) insertAfter(l *link, n *Node) {
-	k := &link{node: n, next: l.next, prev: l}
+// insertAfter puts k, a new link for n, behind l.
+func (g *Graph) insertAfter(l *link, n *Node, k *link) {
+	*k = link{node: n, next: l.next, prev: l}
 	l.next.prev, l.next = k, k
 	n.at = k
 	g.length++

@@ -1,8 +1,10 @@
 package ir
 
 import (
+	"maps"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A namespace hands out unique names by torch.fx's rules
@@ -14,6 +16,13 @@ type namespace struct {
 
 func newNamespace() *namespace {
 	return &namespace{used: map[string]*Node{}, count: map[string]int{}}
+}
+
+// grow makes room for n more names.
+func (s *namespace) grow(n int) {
+	used := make(map[string]*Node, len(s.used)+n)
+	maps.Copy(used, s.used)
+	s.used = used
 }
 
 // create returns a new name near candidate.
@@ -116,6 +125,9 @@ func splitNumber(s string) (base string, number int, numbered bool) {
 // snakeCase puts an underscore before every capital that follows a lower-case
 // letter and lowers all, as torch.fx.graph._snake_case.
 func snakeCase(s string) string {
+	if strings.IndexFunc(s, unicode.IsUpper) < 0 {
+		return s
+	}
 	var b strings.Builder
 	for i := range len(s) {
 		c := s[i]

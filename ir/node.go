@@ -18,6 +18,7 @@ type Node struct {
 	inputs []*Node   // order of Inputs where it is not that of the operands; see InsertArg
 	users  userSet   // who mentions this one, in order of first mention
 	name   string    // unique in the graph
+	number int       // unique in the graph, see nodeTable
 	typ    string    // Python type annotation as text, "" for none
 	meta   Meta      // shapes, source lines, ...; carried across copies
 }
@@ -272,9 +273,9 @@ func (n *Node) move(x *Node, after bool) error {
 	}
 	n.graph.unlink(x)
 	if after {
-		n.graph.insertAfter(n.at, x)
+		n.graph.insertAfter(n.at, x, new(link))
 	} else {
-		n.graph.insertAfter(n.at.prev, x)
+		n.graph.insertAfter(n.at.prev, x, new(link))
 	}
 	return nil
 }

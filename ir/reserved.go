@@ -5,6 +5,9 @@ import "strings"
 // illegalName reports whether a node may not have name: Python's keywords and
 // builtins, and the names that every generated module holds.
 func illegalName(name string) bool {
+	if c := name[len(name)-1]; c >= '0' && c <= '9' {
+		return false // as most names in a large graph are, and no reserved one is
+	}
 	_, bad := reserved[name]
 	return bad
 }

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -39,7 +40,9 @@ func (n *Node) format(b *strings.Builder, c formatConfig) {
 		b.WriteString("return " + strOf(n.Arg(0)))
 		return
 	}
-	b.WriteString("%" + n.name + " : ")
+	b.WriteByte('%')
+	b.WriteString(n.name)
+	b.WriteString(" : ")
 	tensor, ok := "", false
 	if c.tensors && n.op != Placeholder && n.op != GetAttr {
 		tensor, ok = n.tensorAnnotation()
@@ -50,7 +53,13 @@ func (n *Node) format(b *strings.Builder, c formatConfig) {
 	} else if n.typ != "" {
 		b.WriteString(n.typ + " ")
 	}
-	fmt.Fprintf(b, "[num_users=%d] = %s[target=%s]", n.NumUsers(), n.op, n.target)
+	b.WriteString("[num_users=")
+	b.WriteString(strconv.Itoa(n.NumUsers()))
+	b.WriteString("] = ")
+	b.WriteString(n.op.String())
+	b.WriteString("[target=")
+	b.WriteString(n.target.String())
+	b.WriteByte(']')
 	switch n.op {
 	case Placeholder:
 		if len(n.args) > 0 {
@@ -65,7 +74,8 @@ func (n *Node) format(b *strings.Builder, c formatConfig) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(k.Name + ": ")
+			b.WriteString(k.Name)
+			b.WriteString(": ")
 			formatArg(b, k.Value, -1)
 		}
 		b.WriteString("})")
@@ -112,7 +122,8 @@ func sparseCompressed(l Layout) bool {
 func formatArg(b *strings.Builder, a Arg, maxList int) {
 	switch a := a.(type) {
 	case *Node:
-		b.WriteString("%" + a.name)
+		b.WriteByte('%')
+		b.WriteString(a.name)
 	case List:
 		formatItems(b, "[", a.items, "]", maxList)
 	case Tuple:
@@ -158,6 +169,7 @@ func formatItems(b *strings.Builder, open string, items []Arg, end string, maxLi
 // Same text as Python's str of a torch.fx Graph.
 func (g *Graph) String() string {
 	var b strings.Builder
+	b.Grow(128 * g.length) // most lines are shorter
 	b.WriteString("graph():")
 	for n := range g.Nodes() {
 		b.WriteString("\n    ")
