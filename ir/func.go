@@ -91,7 +91,7 @@ func newFunc(name string) *Func {
 	} else if strings.HasPrefix(name, "operator.") {
 		f.kind = Operator
 	}
-	f.candidate = snakeCase(f.Base())
+	f.candidate = identifier(snakeCase(f.Base()))
 	return f
 }
 

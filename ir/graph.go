@@ -88,9 +88,6 @@ func (g *Graph) CreateNode(op Op, target Target, args []Arg, opts ...NodeOption)
 }
 
 func (g *Graph) create(op Op, target Target, args []Arg, c nodeConfig) *Node {
-	if !c.exact {
-		c.name = g.names.create(g.candidate(op, target, c.name))
-	}
 	if c.def != nil && op == Placeholder {
 		args = []Arg{c.def}
 	}
@@ -99,9 +96,14 @@ func (g *Graph) create(op Op, target Target, args []Arg, c nodeConfig) *Node {
 		link
 	}{}
 	n := &made.Node
-	n.graph, n.op, n.target, n.name, n.typ = g, op, target, c.name, c.typ
+	n.graph, n.op, n.target, n.typ = g, op, target, c.typ
+	if c.exact {
+		n.name = c.name
+		g.names.used[c.name] = n
+	} else {
+		n.name = g.names.createOwned(g.candidate(op, target, c.name), n)
+	}
 	g.number(n)
-	g.names.used[c.name] = n
 	n.setOperands(slices.Clone(args), slices.Clone(c.kwargs))
 	if g.owner != nil {
 		g.owner.created(n)

@@ -44,6 +44,7 @@ type linter struct {
 	graph  *Graph
 	shown  bool // the text of the graph, in a fault
 	names  nameSet
+	second map[*Node]bool                   // nodes with the name of an earlier one, once there may be any
 	below  map[*GraphModule]map[string]bool // places in attribute paths that hold something further below
 	faults []error
 }
@@ -74,7 +75,7 @@ func (l *linter) node(n *Node) {
 	if !sound {
 		l.operands(n)
 	}
-	if !l.names.add(n.name) {
+	if !l.names.add(n.name) && l.repeated(n) {
 		l.fault(ErrRuntime, "Node redefined name %s!", n.name)
 	}
 	if err := checkTarget(n.op, n.target); err != nil {
@@ -100,27 +101,42 @@ func (l *linter) operands(n *Node) {
 	}
 }
 
-// A nameSet is a set of strings that is made for one walk over many: an open
-// hash table that never grows.
+// repeated reports whether a node before n has its name.
+func (l *linter) repeated(n *Node) bool {
+	if l.second == nil {
+		l.second = map[*Node]bool{}
+		first := make(map[string]bool, l.graph.length)
+		for m := range l.graph.Nodes() {
+			l.second[m] = first[m.name]
+			first[m.name] = true
+		}
+	}
+	return l.second[n]
+}
+
+// A nameSet holds the hashes of at most n strings, in a table that never grows:
+// a quarter of the time of a map.
 type nameSet struct {
 	seed  maphash.Seed
-	names []string
+	table []uint64 // 0 is free
 }
 
 func newNameSet(n int) nameSet {
-	return nameSet{maphash.MakeSeed(), make([]string, 1<<bits.Len(uint(2*n)))}
+	return nameSet{maphash.MakeSeed(), make([]uint64, 1<<bits.Len(uint(2*n)))}
 }
 
-// add reports whether name is new.
+// add reports whether name is new; false may mean, once in many ages of the
+// world, that another name has its hash.
 func (s nameSet) add(name string) bool {
-	mask := uint64(len(s.names) - 1)
-	for i := maphash.String(s.seed, name) & mask; ; i = (i + 1) & mask {
-		switch s.names[i] {
-		case "":
-			s.names[i] = name
+	hash := maphash.String(s.seed, name) | 1
+	mask := uint64(len(s.table) - 1)
+	for i := hash >> 1 & mask; ; i = (i + 1) & mask {
+		switch s.table[i] {
+		case 0:
+			s.table[i] = hash
 			return true
-		case name:
-			return name == "" // no node has an empty name
+		case hash:
+			return false
 		}
 	}
 }

@@ -30,16 +30,25 @@ func (s *namespace) create(candidate string) string {
 	return s.createFor(candidate, illegalName)
 }
 
+// createOwned is create for a node, which [Graph.Lookup] then finds.
+func (s *namespace) createOwned(candidate string, n *Node) string {
+	return s.createAs(candidate, illegalName, n)
+}
+
 // createFor is create with a test of its own for names that are taken by
 // Python; generated code lets an object have the reserved name that it owns.
 func (s *namespace) createFor(candidate string, illegal func(string) bool) string {
+	return s.createAs(candidate, illegal, nil)
+}
+
+func (s *namespace) createAs(candidate string, illegal func(string) bool, n *Node) string {
 	name := identifier(candidate)
 	base, number, numbered := splitNumber(name)
 	if _, taken := s.used[name]; taken || !numbered {
 		number = s.count[base]
 		if illegal(name) {
 			number++
-			name = base + "_" + strconv.Itoa(number)
+			name = numberedName(base, number)
 		}
 	}
 	for {
@@ -47,11 +56,16 @@ func (s *namespace) createFor(candidate string, illegal func(string) bool) strin
 			break
 		}
 		number++
-		name = base + "_" + strconv.Itoa(number)
+		name = numberedName(base, number)
 	}
-	s.used[name] = nil
+	s.used[name] = n
 	s.count[base] = number
 	return name
+}
+
+func numberedName(base string, number int) string {
+	b := make([]byte, 0, 64) // on the stack
+	return string(strconv.AppendInt(append(append(b, base...), '_'), int64(number), 10))
 }
 
 // reserve takes a name as it is, be it one of Python's, for files that bring

@@ -11,6 +11,7 @@ type userSet struct {
 	order []*Node       // nil where one was removed
 	at    map[*Node]int // made once the set is large enough to need it
 	live  int
+	one   [1]*Node // where the first of most sets is
 }
 
 // linearUsers is the size up to which searching the slice beats a map.
@@ -31,6 +32,9 @@ func (s *userSet) has(n *Node) bool { return s.find(n) >= 0 }
 func (s *userSet) add(n *Node) {
 	if s.find(n) >= 0 {
 		return
+	}
+	if s.order == nil {
+		s.order = s.one[:0]
 	}
 	s.order = append(s.order, n)
 	s.live++
