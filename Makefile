@@ -18,7 +18,7 @@ SHELL       := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup demo test lint bench fuzz parity reference reference-test clean
+.PHONY: help build setup demo test lint bench bench-ir fuzz parity reference reference-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ lint: ## gofmt, vet, and the pinned golangci-lint where it can be fetched
 
 bench: setup ## run the benchmarks: BENCH=regexp COUNT=n
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
+
+bench-ir: reference ## graphs of 10,000 and 100,000 nodes, here and in torch.fx: writes docs/bench-ir.md
+	@$(GO) run ./scripts/benchir --python third_party/reference/bin/python --out docs/bench-ir.md
 
 fuzz: ## run every fuzz target for FUZZTIME each (60s)
 	@bash scripts/fuzz.sh $(FUZZTIME)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/torchfx-go/torchfx/export"
+	"github.com/torchfx-go/torchfx/gosource"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -32,6 +33,10 @@ var graphFormats = []struct {
 	}},
 	{"json", "for programs: nodes, arguments, what is known of values, subgraphs", func(m *ir.GraphModule, _ []ir.CodeOption) (string, error) {
 		text, err := m.JSON()
+		return string(text), err
+	}},
+	{"go", "a Go file: a struct of the attributes with a method Forward", func(m *ir.GraphModule, _ []ir.CodeOption) (string, error) {
+		text, err := gosource.Generate(m)
 		return string(text), err
 	}},
 }
@@ -60,6 +65,7 @@ where every weight is an argument, as ep.graph has it.`,
 		Example: `  torchfx graph model.pt2
   torchfx graph model.pt2 --format code > model.py
   torchfx graph model.pt2 --stride --device
+  torchfx graph model.pt2 --format go > model/model.go
   cat model.pt2 | torchfx graph - --format json | jq -r '.nodes[].target' | sort | uniq -c`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

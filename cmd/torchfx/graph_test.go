@@ -89,7 +89,7 @@ output         output      output               ((linear,),)               {}
 
 func TestGraphRefuses(t *testing.T) {
 	_, err := runGraph(t, nil, "x.pt2", "--format", "dot")
-	require.EqualError(t, err, `format: expected one of readable, code, graph, tabular, json, got "dot"`)
+	require.EqualError(t, err, `format: expected one of readable, code, graph, tabular, json, go, got "dot"`)
 	_, err = runGraph(t, nil)
 	require.ErrorContains(t, err, "accepts 1 arg(s)")
 	_, err = runGraph(t, nil, filepath.Join(t.TempDir(), "missing.pt2"))
