@@ -19,9 +19,10 @@ func (e *encoder) list(t *ir.Type, v any, free int) error {
 	}
 	// int[1] says only that one number may stand for the list, as dim in sum. A
 	// longer fixed length is a promise to the kernel, which does not check it: a
-	// short one ends the process in oneDNN.
+	// short one ends the process in oneDNN. The kernels that do look raise a
+	// RuntimeError.
 	if t.Len > 1 && n != t.Len && n != free {
-		return &fault{ir.ErrValue, fmt.Sprintf("%v of %d", t, t.Len), fmt.Sprintf("%d elements", n)}
+		return &fault{ir.ErrRuntime, fmt.Sprintf("%v of %d", t, t.Len), fmt.Sprintf("%d elements", n)}
 	}
 	elem := t.Elem
 	nullable := elem.Kind == ir.TypeOptional

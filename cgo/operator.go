@@ -146,7 +146,7 @@ func (o *Operator) HasKernel(kind ir.DeviceKind) bool {
 //	any list, a tuple         []any of the above
 //
 // A value of another kind is an error of class [ir.ErrType], a list whose length
-// the schema does not allow one of class [ir.ErrValue] and a closed tensor one of
+// the schema does not allow one of class [ir.ErrRuntime] and a closed tensor one of
 // class [ir.ErrClosed], each naming the argument. What libtorch reports is an
 // [*Error].
 //

@@ -7,24 +7,8 @@ import (
 	"github.com/torchfx-go/torchfx/ir"
 )
 
-// matching says which of Python's two ways of matching arguments is followed.
-type matching uint8
-
-const (
-	// matchOps is how torch.ops.aten.add.Tensor takes arguments, with a number
-	// in a Tensor's place let in everywhere: recorded calls have them.
-	matchOps matching = iota
-	// matchPublic is how torch.add tries a signature: a bool is no int, a 0-dim
-	// tensor can be a number, self may be called input, and numbers are tensors
-	// for few functions.
-	matchPublic
-	// matchPublicNumbers is matchPublic for those few.
-	matchPublicNumbers
-)
-
-// A mismatch is an error of arguments that do not fit a schema: of torch.ops,
-// which raises RuntimeError, or of one of the signatures that a public function
-// tries.
+// A mismatch is an error of arguments that do not fit a schema, for which
+// torch.ops raises RuntimeError.
 type mismatch struct{ text string }
 
 func mismatchf(format string, args ...any) error { return &mismatch{fmt.Sprintf(format, args...)} }
@@ -52,7 +36,7 @@ func (c *call) bind(args []any, kw []Kwarg) ([]any, error) {
 		values[i], given[i] = a, true
 	}
 	for _, k := range kw {
-		i, ok := c.argument(k.Name)
+		i, ok := s.Arg(k.Name)
 		if !ok {
 			return nil, mismatchf("Unknown keyword argument '%s' for operator '%s'. Schema: %s", k.Name, s.Name(), s)
 		}
@@ -81,24 +65,11 @@ func (c *call) bind(args []any, kw []Kwarg) ([]any, error) {
 			return nil, mismatchf("%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'. Position: %d. Declaration: %s",
 				s.Name(), pythonType(p.Type), p.Name, typeName(v), i, s)
 		}
-		values[i] = encoded
-	}
-	return values, nil
-}
-
-// argument finds a keyword, also by the spellings that the public functions
-// take.
-func (c *call) argument(name string) (int, bool) {
-	i, ok := c.schema.Arg(name)
-	if ok || c.match == matchOps {
-		return i, ok
-	}
-	for _, alias := range [][2]string{{"input", "self"}, {"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "self"}, {"x2", "other"}} {
-		if alias[0] == name {
-			return c.schema.Arg(alias[1])
+		if values[i], err = c.fixedLength(encoded, p); err != nil {
+			return nil, err
 		}
 	}
-	return 0, false
+	return values, nil
 }
 
 func withoutScopes(args []any) []any {

@@ -70,7 +70,7 @@ func CallMode(m *libtorch.Mode, op string, args []any, kw []Kwarg) (any, error) 
 	if err != nil {
 		return nil, failed(op, nil, nil, err)
 	}
-	v, err := callOperator(m, o, args, kw, matchOps)
+	v, err := callOperator(m, o, args, kw)
 	if err != nil {
 		return nil, operatorError(o.Schema(), args, kw, err)
 	}
@@ -90,8 +90,8 @@ func find(op string) (*libtorch.Operator, error) {
 }
 
 // callOperator matches the arguments with the schema and calls.
-func callOperator(m *libtorch.Mode, o *libtorch.Operator, args []any, kw []Kwarg, match matching) (any, error) {
-	c := call{mode: m, schema: o.Schema(), match: match, scope: scopeOf(args, kw)}
+func callOperator(m *libtorch.Mode, o *libtorch.Operator, args []any, kw []Kwarg) (any, error) {
+	c := call{mode: m, schema: o.Schema(), scope: scopeOf(args, kw)}
 	defer c.release()
 	encoded, err := c.bind(args, kw)
 	if err != nil {
@@ -101,13 +101,7 @@ func callOperator(m *libtorch.Mode, o *libtorch.Operator, args []any, kw []Kwarg
 	if err != nil {
 		return nil, err
 	}
-	switch len(results) {
-	case 0:
-		return nil, nil
-	case 1:
-		return c.result(results[0]), nil
-	}
-	return ir.PyTuple(listOf(results, c.result)), nil
+	return c.results(results), nil
 }
 
 // operatorError describes the arguments by their names in the schema.
@@ -127,7 +121,7 @@ func operatorError(s *ir.Schema, args []any, kw []Kwarg, cause error) error {
 type call struct {
 	mode   *libtorch.Mode
 	schema *ir.Schema
-	match  matching
+	public bool               // what a signature accepted is converted, as torch.add does it; else as torch.ops.aten.add.Tensor does, with numbers let in for tensors
 	scope  *Scope             // that the results join
 	made   []*libtorch.Tensor // temporaries, closed after the call
 }

@@ -1,6 +1,8 @@
 package torchops
 
 import (
+	"slices"
+
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -78,7 +80,7 @@ func codeOrSelf[T any](c *call, v any, fromCode func(int) (T, error)) (any, bool
 	case T:
 		return v, true, nil
 	case int64:
-		if c.match == matchOps {
+		if !c.public {
 			code, err := fromCode(int(v))
 			return code, true, err
 		}
@@ -91,7 +93,7 @@ func (c *call) tensor(v any) (any, bool, error) {
 	if t, ok := v.(*Tensor); ok {
 		return t.handle, true, nil
 	}
-	if kindOf(v) == notNumber || c.match == matchPublic {
+	if kindOf(v) == notNumber {
 		return nil, false, nil
 	}
 	h, err := libtorch.WrappedNumber(v)
@@ -105,7 +107,7 @@ func (c *call) tensor(v any) (any, bool, error) {
 // number reads a tensor of one element where a number is expected.
 func (c *call) number(t *Tensor) (any, error) {
 	info, err := t.info()
-	if err != nil || info.Numel != 1 || c.match != matchOps && len(info.Sizes) > 0 {
+	if err != nil || info.Numel != 1 || c.public && len(info.Sizes) > 0 {
 		return nil, err
 	}
 	return item(c.mode, t)
@@ -125,7 +127,7 @@ func (c *call) integer(v any) (int64, bool, error) {
 	case int64:
 		return v, true, nil
 	case bool:
-		return asInt(v), c.match == matchOps, nil
+		return asInt(v), !c.public, nil
 	}
 	return 0, false, nil
 }
@@ -152,25 +154,18 @@ func (c *call) boolean(v any) (any, bool, error) {
 			return nil, false, err
 		}
 	}
-	return truth(v), c.match == matchOps && kindOf(v) != notNumber, nil
+	return truth(v), !c.public && kindOf(v) != notNumber, nil
 }
 
-// list takes a list or tuple; and for a list of a fixed length one value, or a
-// list of one, which stands for all.
+// list takes a list or tuple; and for a list of a fixed length one value, which
+// stands for all.
 func (c *call) list(v any, t *ir.Type) (any, bool, error) {
 	x, kind := items(v)
 	if kind == "" {
 		if t.Len == 0 || kindOf(v) == notNumber {
 			return nil, false, nil
 		}
-		x = []any{v}
-	}
-	if t.Len > 1 && len(x) == 1 && t.Elem.Kind != ir.TypeTensor {
-		one := x[0]
-		x = make([]any, t.Len)
-		for i := range x {
-			x[i] = one
-		}
+		x = slices.Repeat([]any{v}, t.Len)
 	}
 	switch elem := t.Elem.Required(); elem.Kind {
 	case ir.TypeTensor:

@@ -47,7 +47,7 @@ func failed(op string, args []any, kw []Kwarg, cause error) error {
 		return e
 	}
 	e := &Error{Op: op, Err: cause}
-	for _, a := range args {
+	for _, a := range withoutScopes(args) {
 		e.Args = append(e.Args, Describe(a))
 	}
 	for _, k := range kw {

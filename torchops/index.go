@@ -236,7 +236,10 @@ func (x *indexing) whole(all bool) error {
 	if all {
 		n = 1
 	}
-	t, err := x.make("aten::zeros", []any{[]int{n}}, Kw("dtype", ir.Int64), Kw("device", x.self.Device()))
+	t, err := x.make("aten::empty.memory_format", []any{[]int{n}}, Kw("dtype", ir.Int64), Kw("device", x.self.Device()))
+	if err == nil && all {
+		_, err = x.make("aten::fill_.Scalar", []any{t, 0})
+	}
 	if err != nil {
 		return err
 	}

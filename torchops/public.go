@@ -93,6 +93,13 @@ func receiver(method string, args []any) (*Tensor, []any, error) {
 // choose binds the arguments to the first signature that takes them.
 func (p *public) choose(b *binding, args []any, kw []Kwarg) (*signature, error) {
 	alone := len(p.signatures) == 1
+	if alone && p.most == 0 {
+		// Python has no parser for these: a function looks at nothing
+		if p.method && len(args)+len(kw) > 0 {
+			return nil, takesNothing(p.signatures[0].function, args, kw)
+		}
+		return p.signatures[0], nil
+	}
 	for i, s := range p.signatures {
 		ok, err := s.match(args, kw, b.values[:len(s.params)], alone)
 		if err != nil {
@@ -118,7 +125,7 @@ func (s *signature) invoke(b *binding, method bool) (any, error) {
 			return nil, err
 		}
 	}
-	c := call{mode: b.mode, schema: p.operator.Schema(), match: matchPublicNumbers, scope: b.scope}
+	c := call{mode: b.mode, schema: p.operator.Schema(), public: true, scope: b.scope}
 	defer c.release()
 	var self any
 	if b.self != nil {

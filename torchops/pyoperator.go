@@ -1,6 +1,8 @@
 package torchops
 
 import (
+	"reflect"
+
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -117,11 +119,19 @@ func init() {
 		return indexInto(a[0], index)
 	})
 	define("operator.setitem", "a, b, c", func(m *libtorch.Mode, a []any) (any, error) {
-		t, ok := a[0].(*Tensor)
-		if !ok {
-			return nil, ir.Errorf(ir.ErrType, "'%s' object does not support item assignment here: only tensors do", typeName(a[0]))
+		switch v := a[0].(type) {
+		case *Tensor:
+			return nil, setItem(m, v, a[1], a[2])
+		case []any:
+			return nil, setListItem(m, v, a[1], a[2])
+		case *ir.PyDict:
+			if a[1] != nil && !reflect.TypeOf(a[1]).Comparable() {
+				return nil, typeErrorf("unhashable type: '%s'", typeName(a[1]))
+			}
+			v.Set(a[1], a[2])
+			return nil, nil
 		}
-		return nil, setItem(m, t, a[1], a[2])
+		return nil, typeErrorf("'%s' object does not support item assignment", typeName(a[0]))
 	})
 }
 
@@ -203,6 +213,25 @@ func indexNumber(m *libtorch.Mode, v any) (int64, error) {
 		return 0, ir.Errorf(ir.ErrType, "'%s' object cannot be interpreted as an integer", typeName(v))
 	}
 	return asInt(v), nil
+}
+
+// setListItem is x[index] = v of a list, one item.
+func setListItem(m *libtorch.Mode, x []any, index, v any) error {
+	if _, isSlice := index.(ir.Slice); isSlice {
+		return ir.Errorf(ir.ErrUnsupported, "setitem: expected one index of a list, got a slice")
+	}
+	i, err := indexNumber(m, index)
+	if err != nil {
+		return typeErrorf("list indices must be integers or slices, not %s", typeName(index))
+	}
+	if i < 0 {
+		i += int64(len(x))
+	}
+	if i < 0 || i >= int64(len(x)) {
+		return ir.Errorf(ir.ErrIndex, "list assignment index out of range")
+	}
+	x[i] = v
+	return nil
 }
 
 // repeatByTensor is [1, 2] * t: an integer tensor counts as the number it holds.

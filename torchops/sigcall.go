@@ -3,7 +3,6 @@ package torchops
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -152,6 +151,9 @@ func (c *call) arguments(s *signature, p *plan, self any, bound []any) ([]any, e
 			param = &s.params[src.param]
 		}
 		encoded, err := c.convert(s, param, v, &a.Type)
+		if err == nil {
+			encoded, err = c.fixedLength(encoded, a)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -210,7 +212,7 @@ func (c *call) convertInts(s *signature, p *parameter, v any, t *ir.Type) (any, 
 		}
 		return list, nil
 	}
-	list := make([]int64, len(x), max(len(x), p.size))
+	list := make([]int64, len(x))
 	for i, item := range x {
 		n, ok, err := c.index(item)
 		if err != nil {
@@ -223,32 +225,7 @@ func (c *call) convertInts(s *signature, p *parameter, v any, t *ir.Type) (any, 
 		list[i] = n
 	}
 	// kernels take one number for all dimensions; the bridge insists on the length
-	want := t.Required().Len
-	if len(list) == 1 {
-		for len(list) < want {
-			list = append(list, list[0])
-		}
-	}
-	if want > 1 && len(list) != want && (len(list) > 0 || p.text != "None") {
-		return nil, s.wrongLength(p, want, list)
-	}
 	return list, nil
-}
-
-// wrongLength is what kernels say of a list of another length than they have
-// dimensions. The bridge does not let one through, since not all of them look.
-func (s *signature) wrongLength(p *parameter, want int, list []int64) error {
-	words := [...]string{2: "two", 3: "three", 4: "four", 6: "six"}
-	switch {
-	case strings.HasPrefix(s.function, "conv"):
-		return ir.Errorf(ir.ErrRuntime, "expected %s to be a single integer value or a list of %d values to match the convolution dimensions, but got %s=%s",
-			p.name, want, p.name, Describe(list))
-	case p.name == "output_size":
-		return ir.Errorf(ir.ErrRuntime, "%s: output_size must be %d", s.function, want)
-	case want < len(words) && words[want] != "":
-		return ir.Errorf(ir.ErrRuntime, "%s: %s must either be a single int, or a tuple of %s ints", s.function, p.name, words[want])
-	}
-	return ir.Errorf(ir.ErrRuntime, "%s: expected %s to have %d elements, got %d", s.function, p.name, want, len(list))
 }
 
 // index reads an index: an int, a bool, or the one element of a tensor of ints.

@@ -1,7 +1,7 @@
 package torchops
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -19,7 +19,8 @@ func (s *signature) match(args []any, kw []Kwarg, bound []any, explain bool) (ok
 		}
 		return false, nil
 	}
-	if len(args) > s.positional && !s.spread {
+	spread := s.spread && startsWithInt(args)
+	if len(args) > s.positional && !spread {
 		return refuse(func() error { return s.tooMany(len(args)) })
 	}
 	next, keywords := 0, len(kw)
@@ -46,7 +47,7 @@ func (s *signature) match(args []any, kw []Kwarg, bound []any, explain bool) (ok
 			if err != nil {
 				return false, err
 			}
-			if !accepted && s.spread && i == 0 && !keyword && startsWithInt(args) {
+			if !accepted && spread && i == 0 && !keyword {
 				bound[i] = args
 				next = len(args)
 				continue
@@ -216,6 +217,15 @@ func (s *signature) tooMany(n int) error {
 	return typeErrorf("%s() takes %d positional argument%s but %d %s given", s.function, s.positional, plural(s.positional), n, was(n))
 }
 
+// takesNothing is what Python itself says of arguments for a method that has no
+// parser.
+func takesNothing(method string, args []any, kw []Kwarg) error {
+	if len(kw) > 0 {
+		return typeErrorf("TensorBase.%s() takes no keyword arguments", method)
+	}
+	return typeErrorf("TensorBase.%s() takes no arguments (%d given)", method, len(args))
+}
+
 func plural(n int) string {
 	if n == 1 {
 		return ""
@@ -262,12 +272,7 @@ func (s *signature) wrong(p *parameter, position int, keyword bool, v any, faile
 // was given by position as well.
 func (s *signature) unexpected(kw []Kwarg, positional int) error {
 	for _, k := range kw {
-		place := -1
-		for i := range s.params {
-			if p := &s.params[i]; p.name == k.Name || contained(p.aliases, k.Name) {
-				place = i
-			}
-		}
+		place := slices.IndexFunc(s.params, func(p parameter) bool { return p.name == k.Name })
 		if place < 0 {
 			return typeErrorf("%s() got an unexpected keyword argument '%s'", s.function, k.Name)
 		}
@@ -276,15 +281,6 @@ func (s *signature) unexpected(kw []Kwarg, positional int) error {
 		}
 	}
 	return typeErrorf("invalid keyword arguments")
-}
-
-func contained(list []string, s string) bool {
-	for _, item := range list {
-		if item == s {
-			return true
-		}
-	}
-	return false
 }
 
 // noSignature says that none of several signatures takes the arguments: in the
@@ -418,7 +414,11 @@ func (o option) describe(args []any, kw []Kwarg) string {
 		}
 		parts[i] = text
 	}
-	return fmt.Sprintf("(%s)", strings.Join(parts, ", "))
+	text := strings.Join(parts, ", ")
+	if len(args) == 0 && len(kw) > 0 {
+		text += ", " // as in argumentTypes
+	}
+	return "(" + text + ")"
 }
 
 func fits(typ string, v any) bool {

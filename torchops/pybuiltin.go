@@ -1,0 +1,323 @@
+package torchops
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// Python's builtins on types, ranges and iterables, and the rest of the operator
+// module.
+
+func init() {
+	define("builtins.isinstance", "obj, classinfo", func(_ *libtorch.Mode, a []any) (any, error) { return isInstance(a[0], a[1]) })
+	define("builtins.hasattr", "obj, name", func(m *libtorch.Mode, a []any) (any, error) {
+		name, ok := a[1].(string)
+		if !ok {
+			return nil, typeErrorf("attribute name must be string, not '%s'", typeName(a[1]))
+		}
+		return hasAttr(a[0], name), nil
+	})
+	define("builtins.slice", "*args", func(_ *libtorch.Mode, a []any) (any, error) {
+		switch args := a[0].([]any); len(args) {
+		case 1:
+			return Slice(nil, args[0], nil), nil
+		case 2:
+			return Slice(args[0], args[1], nil), nil
+		case 3:
+			return Slice(args[0], args[1], args[2]), nil
+		default:
+			return nil, typeErrorf("slice expected 1 to 3 arguments, got %d", len(args))
+		}
+	})
+	define("builtins.range", "*args", func(m *libtorch.Mode, a []any) (any, error) { return pyRange(m, a[0].([]any)) })
+	define("builtins.sorted", "iterable, key?, reverse?", func(m *libtorch.Mode, a []any) (any, error) {
+		if a[1] != nil {
+			return nil, ir.Errorf(ir.ErrUnsupported, "sorted: expected no key, which is a function of Python")
+		}
+		return sorted(m, a[0], truth(a[2]))
+	})
+	define("builtins.reversed", "sequence", func(m *libtorch.Mode, a []any) (any, error) {
+		if t, ok := a[0].(*Tensor); ok {
+			info, err := t.info()
+			if err != nil || len(info.Sizes) == 0 {
+				return t, err
+			}
+			dims := make([]int, len(info.Sizes))
+			for i := range dims {
+				dims[i] = i
+			}
+			return CallMode(m, "aten::flip", []any{t, dims}, nil)
+		}
+		x, err := iterate(m, a[0])
+		slices.Reverse(x)
+		return x, err
+	})
+	define("builtins.any", "iterable", func(m *libtorch.Mode, a []any) (any, error) { return quantify(m, a[0], true) })
+	define("builtins.all", "iterable", func(m *libtorch.Mode, a []any) (any, error) { return quantify(m, a[0], false) })
+	define("builtins.enumerate", "iterable, start?", func(m *libtorch.Mode, a []any) (any, error) {
+		x, err := iterate(m, a[0])
+		for i, item := range x {
+			x[i] = ir.PyTuple{asInt(a[1]) + int64(i), item}
+		}
+		return x, err
+	})
+	define("builtins.zip", "*iterables", func(m *libtorch.Mode, a []any) (any, error) { return zip(m, a[0].([]any)) })
+	define("builtins.complex", "real?, imag?", func(m *libtorch.Mode, a []any) (any, error) {
+		var parts [2]complex128
+		for i, v := range a {
+			if t, ok := v.(*Tensor); ok {
+				var err error
+				if v, err = item(m, t); err != nil {
+					return nil, err
+				}
+			}
+			if v != nil && kindOf(v) == notNumber {
+				return nil, typeErrorf("complex() argument must be a number, not '%s'", typeName(v))
+			}
+			parts[i] = asComplex(v)
+		}
+		return parts[0] + parts[1]*1i, nil
+	})
+
+	define("operator.countOf", "a, b", func(m *libtorch.Mode, a []any) (any, error) {
+		x, err := iterate(m, a[0])
+		n := int64(0)
+		for _, item := range x {
+			if equal(item, a[1]) {
+				n++
+			}
+		}
+		return n, err
+	})
+	define("operator.indexOf", "a, b", func(m *libtorch.Mode, a []any) (any, error) {
+		x, err := iterate(m, a[0])
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(x, func(item any) bool { return equal(item, a[1]) }); i >= 0 {
+			return int64(i), nil
+		}
+		return nil, ir.Errorf(ir.ErrValue, "sequence.index(x): x not in sequence")
+	})
+	define("operator.iconcat", "a, b", func(m *libtorch.Mode, a []any) (any, error) {
+		return Invoke(m, ir.FuncOf("operator.concat"), a, nil)
+	})
+	define("operator.length_hint", "obj, default?", func(_ *libtorch.Mode, a []any) (any, error) {
+		if n, err := lengthOf(a[0]); err == nil {
+			return int64(n), nil
+		}
+		return asInt(a[1]), nil
+	})
+
+	define("torch._assert", "condition, message", func(m *libtorch.Mode, a []any) (any, error) {
+		holds, err := truthOf(m, a[0])
+		if err == nil && !holds {
+			err = ir.Errorf(ir.ErrAssertion, "%v", a[1])
+		}
+		return nil, err
+	})
+	for name, class := range map[string]*ir.Class{
+		"_check": ir.ErrRuntime, "_check_index": ir.ErrIndex, "_check_value": ir.ErrValue, "_check_type": ir.ErrType,
+		"_check_not_implemented": ir.ErrNotImplemented,
+	} {
+		define("torch."+name, "cond, message?", func(_ *libtorch.Mode, a []any) (any, error) {
+			holds, ok := a[0].(bool)
+			if !ok {
+				return nil, typeErrorf("cond must be a bool, but got %s", typeName(a[0]))
+			}
+			if holds {
+				return nil, nil
+			}
+			if text, ok := a[1].(string); ok {
+				return nil, ir.Errorf(class, "%s", text)
+			}
+			return nil, ir.Errorf(class, "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an enhancement request to PyTorch.)")
+		})
+	}
+	define("torch._check_is_size", "i, message?, max?", func(m *libtorch.Mode, a []any) (any, error) {
+		n, err := indexNumber(m, a[0])
+		if err == nil && (n < 0 || a[2] != nil && n > asInt(a[2])) {
+			err = ir.Errorf(ir.ErrRuntime, "expected a size, got %d", n)
+		}
+		return nil, err
+	})
+	define("torch.typename", "obj", func(_ *libtorch.Mode, a []any) (any, error) {
+		if t, ok := a[0].(*Tensor); ok {
+			info, err := t.info()
+			return typeText(info.DType, info.Device, info.Layout), err
+		}
+		return typeName(a[0]), nil
+	})
+}
+
+// classNames are the types of Python that a value here can be an instance of.
+var classNames = map[string]func(v any) bool{
+	"builtins.int":         func(v any) bool { k := kindOf(v); return k == intKind || k == boolKind || isInteger64(v) },
+	"builtins.bool":        func(v any) bool { return kindOf(v) == boolKind },
+	"builtins.float":       func(v any) bool { return kindOf(v) == floatKind },
+	"builtins.complex":     func(v any) bool { return kindOf(v) == complexKind },
+	"builtins.str":         isText,
+	"builtins.list":        func(v any) bool { _, kind := items(v); return kind == "list" },
+	"builtins.tuple":       func(v any) bool { _, kind := items(v); return kind == "tuple" },
+	"builtins.dict":        func(v any) bool { _, is := v.(*ir.PyDict); return is },
+	"builtins.slice":       func(v any) bool { _, is := v.(ir.Slice); return is },
+	"builtins.object":      func(any) bool { return true },
+	"types.NoneType":       func(v any) bool { return v == nil },
+	"torch.Tensor":         isTensor,
+	"torch._tensor.Tensor": isTensor,
+	"torch.Size":           func(v any) bool { _, kind := items(v); return kind == "tuple" },
+	"torch.dtype":          func(v any) bool { _, is := v.(DType); return is },
+	"torch.device":         func(v any) bool { _, is := v.(Device); return is },
+	"torch.layout":         func(v any) bool { _, is := v.(Layout); return is },
+	"torch.memory_format":  func(v any) bool { _, is := v.(MemoryFormat); return is },
+	"torch.SymInt":         func(any) bool { return false }, // in a run they are plain numbers
+	"torch.SymFloat":       func(any) bool { return false },
+	"torch.SymBool":        func(any) bool { return false },
+	"numbers.Number":       func(v any) bool { return kindOf(v) != notNumber },
+}
+
+func isTensor(v any) bool { _, is := v.(*Tensor); return is }
+
+// isInstance is isinstance(v, class) for the types above and tuples of them.
+func isInstance(v, class any) (bool, error) {
+	if list, kind := items(class); kind == "tuple" {
+		for _, c := range list {
+			if is, err := isInstance(v, c); is || err != nil {
+				return is, err
+			}
+		}
+		return false, nil
+	}
+	f, ok := class.(*ir.Func)
+	if !ok {
+		return false, typeErrorf("isinstance() arg 2 must be a type, a tuple of types, or a union")
+	}
+	if of, known := classNames[f.Name()]; known {
+		return of(v), nil
+	}
+	o, isObject := v.(*ir.PyObject)
+	if !isObject {
+		return false, ir.Errorf(ir.ErrUnsupported, "isinstance: expected a type that is known here, got %s", f.Name())
+	}
+	return o.Type == f.Name() || strings.HasSuffix(o.Type, "."+f.Base()), nil
+}
+
+// hasAttr is hasattr(v, name), which calls no operator.
+func hasAttr(v any, name string) bool {
+	if _, is := v.(*Tensor); is {
+		return Implemented(ir.FuncOf(tensorMethod+name+".__get__")) || Implemented(ir.FuncOf(tensorMethod+name))
+	}
+	_, err := getAttr(nil, v, name)
+	return err == nil
+}
+
+// pyRange is the numbers of range(...), as a list.
+func pyRange(m *libtorch.Mode, args []any) (any, error) {
+	bounds := []int64{0, 0, 1}
+	switch n := len(args); {
+	case n == 0:
+		return nil, typeErrorf("range expected at least 1 argument, got 0")
+	case n > 3:
+		return nil, typeErrorf("range expected at most 3 arguments, got %d", n)
+	}
+	for i, v := range args {
+		n, err := indexNumber(m, v)
+		if err != nil {
+			return nil, err
+		}
+		if len(args) == 1 {
+			i = 1
+		}
+		bounds[i] = n
+	}
+	start, stop, step := bounds[0], bounds[1], bounds[2]
+	if step == 0 {
+		return nil, ir.Errorf(ir.ErrValue, "range() arg 3 must not be zero")
+	}
+	list := []any{}
+	for n := start; step > 0 && n < stop || step < 0 && n > stop; n += step {
+		if len(list) >= maxRepeated {
+			return nil, ir.Errorf(ir.ErrUnsupported, "range: expected at most %d numbers", maxRepeated)
+		}
+		list = append(list, n)
+		if step > 0 && n > math.MaxInt64-step || step < 0 && n < math.MinInt64-step {
+			break
+		}
+	}
+	return list, nil
+}
+
+// sorted sorts what Python can order; equal items keep their order, also reversed.
+func sorted(m *libtorch.Mode, v any, reverse bool) (any, error) {
+	x, err := iterate(m, v)
+	if err != nil {
+		return nil, err
+	}
+	less := func(c int) bool { return c < 0 }
+	slices.SortStableFunc(x, func(a, b any) int {
+		if err != nil {
+			return 0
+		}
+		if reverse {
+			a, b = b, a
+		}
+		for sign, pair := range [][2]any{{a, b}, {b, a}} {
+			var r any
+			if r, err = compare(m, "lt", "<", "gt", less, pair[0], pair[1]); err != nil {
+				return 0
+			}
+			var before bool
+			before, err = truthOf(m, r)
+			_, _ = discard(r, nil)
+			if before {
+				return 2*sign - 1
+			}
+		}
+		return 0
+	})
+	return x, err
+}
+
+// quantify is any(v), or all(v) for a counterexample.
+func quantify(m *libtorch.Mode, v any, until bool) (bool, error) {
+	x, err := iterate(m, v)
+	if err != nil {
+		return false, err
+	}
+	defer closeRows(v, x, nil)
+	for _, item := range x {
+		if t, err := truthOf(m, item); t == until || err != nil {
+			return until, err
+		}
+	}
+	return !until, nil
+}
+
+func zip(m *libtorch.Mode, over []any) (any, error) {
+	var columns [][]any
+	rows := math.MaxInt
+	for _, v := range over {
+		x, err := iterate(m, v)
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, x)
+		rows = min(rows, len(x))
+	}
+	list := []any{}
+	for i := range rows {
+		if len(columns) == 0 {
+			break
+		}
+		row := make(ir.PyTuple, len(columns))
+		for j := range columns {
+			row[j] = columns[j][i]
+		}
+		list = append(list, row)
+	}
+	return list, nil
+}
