@@ -231,6 +231,18 @@ func (a *archive) content(r *record) ([]byte, error) {
 	return data, nil
 }
 
+// live returns the content of a record of a file that may be closed meanwhile.
+func (a *archive) live(name string) ([]byte, error) {
+	if a.span.m != nil && !a.span.m.alive() {
+		return nil, ir.Errorf(ir.ErrClosed, "record %s: its program was closed", name)
+	}
+	r, err := a.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return a.content(r)
+}
+
 // inflate unpacks a deflated record. Memory grows with what comes out; at first
 // there is no more of it than such a record commonly needs.
 func inflate(r *record, packed []byte) ([]byte, error) {

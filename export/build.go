@@ -17,8 +17,8 @@ type builder struct {
 	namespaces map[string]bool
 	exprs      map[string]*ir.Expr        // by their text
 	stacks     map[string][]ir.ModuleCall // by their text
-	unparsed   int
-	searches   int // for the nearest of an unknown operator
+	unparsed   map[string]string          // texts of expressions that are none, by the symbols that stand for them
+	searches   int                        // for the nearest of an unknown operator
 }
 
 // A scope is one graph under construction. Names of values repeat freely

@@ -35,6 +35,12 @@ func (d *decoder) program(v jsonValue) *programJSON {
 	p.torch = d.str(vals[5], "torch_version")
 	p.guards = d.strings(vals[6], "guards_code")
 	p.ranges = d.ranges(vals[2])
+	d.table(vals[1], "opset_version", func(key string, item jsonValue) {
+		if p.opset == nil {
+			p.opset = map[string]int64{}
+		}
+		p.opset[key] = d.int(item, "a version")
+	})
 	if vals[0].is() {
 		d.module(vals[0], &p.module)
 	}

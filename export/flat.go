@@ -24,10 +24,7 @@ func (o *options) flatSource(a *archive, f *faults) (*source, error) {
 		f.err(err)
 	}
 	o.warnSums(a, f)
-	if a.has(flatSamples) {
-		sample, err := a.find(flatSamples)
-		src.samples = err == nil && sample.size > 0 // never opened: it holds whatever classes the inputs have
-	}
+	src.sample(a, flatSamples)
 	for _, record := range a.below(flatExtraDir) {
 		src.extra[strings.TrimPrefix(record, flatExtraDir)] = record
 	}

@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -45,8 +46,21 @@ func (s *scope) metadata(pairs []stringPair) metadata {
 			m = append(m, metaEntry{key, value})
 		}
 	}
+	var others []stringPair
+	for _, p := range pairs {
+		if !slices.Contains(metaKeys, p.key) {
+			others = append(others, p)
+		}
+	}
+	if others != nil {
+		m = append(m, metaEntry{metaOthers, others})
+	}
 	return m
 }
+
+// metaOthers is the key of what PyTorch's loader does not read of a node's
+// metadata, which goes into a file that is written of the program.
+const metaOthers = "torch.export.others"
 
 // moduleStack parses a text once, since all nodes of a module share it.
 func (b *builder) moduleStack(text string) ([]ir.ModuleCall, bool) {
@@ -152,8 +166,12 @@ func (b *builder) expr(text string) *ir.Expr {
 	e, err := ir.ParseExpr(text)
 	if err != nil {
 		b.faults.warn("%s: expression %q is not understood and is not evaluated: %v", b.record, clip(text), err)
-		e = ir.SymbolExpr(fmt.Sprintf("unparsed_%d", b.unparsed))
-		b.unparsed++
+		symbol := fmt.Sprintf("unparsed_%d", len(b.unparsed))
+		if b.unparsed == nil {
+			b.unparsed = map[string]string{}
+		}
+		b.unparsed[symbol] = text
+		e = ir.SymbolExpr(symbol)
 	}
 	if b.exprs == nil {
 		b.exprs = map[string]*ir.Expr{}

@@ -132,8 +132,9 @@ type source struct {
 	text    []byte
 	old     bool // schema 7 is read, and Python's spelling of infinity
 	state   func() *state
-	samples bool              // there are sample inputs
+	samples string            // the record of sample inputs; "" where there are none
 	extra   map[string]string // extra files: name -> record
+	writer  string            // the record that names who wrote the file, "" where that was PyTorch
 }
 
 // packageSource finds the parts of an archive with a root folder: of torch 2.8,
@@ -160,11 +161,12 @@ func (o *options) packageSource(a *archive, gen generation, f *faults) *source {
 			f.warn("byteorder says big; PyTorch reads raw payloads as little-endian, and so do we")
 		}
 	}
-	if a.has(samplesDir + name + ".pt") {
-		sample, err := a.find(samplesDir + name + ".pt")
-		src.samples = err == nil && sample.size > 0 // never opened: it is a pickle
-	}
+	src.sample(a, samplesDir+name+".pt")
 	for _, record := range a.below(extraDir) {
+		if record == writerRecord {
+			src.writer = record
+			continue
+		}
 		src.extra[strings.TrimPrefix(record, extraDir)] = record
 	}
 	src.state = func() *state {
@@ -174,6 +176,14 @@ func (o *options) packageSource(a *archive, gen generation, f *faults) *source {
 		return (&loader{a: a, faults: f, bare: o.noWeights}).load(name)
 	}
 	return src
+}
+
+// sample notes the record of sample inputs. It is never opened: it is a pickle of
+// whatever classes the inputs have.
+func (src *source) sample(a *archive, record string) {
+	if r, err := a.find(record); err == nil && r.size > 0 {
+		src.samples = record
+	}
 }
 
 // program makes the program of a source; what is wrong goes to f.
@@ -199,7 +209,15 @@ func (o *options) program(a *archive, src *source, f *faults) *Program {
 	if p == nil {
 		return nil
 	}
-	p.Name, p.Samples = src.name, src.samples
+	p.Name, p.Samples = src.name, src.samples != ""
+	if p.Samples {
+		p.samples = func() ([]byte, error) { return a.live(src.samples) }
+	}
+	if src.writer != "" {
+		if text, err := a.text(src.writer, 1<<10); err == nil {
+			p.Writer = printable(strings.TrimSpace(string(text)))
+		}
+	}
 	p.Extra = readExtra(a, src.extra, f)
 	p.Warnings = f.warnings
 	return p

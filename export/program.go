@@ -32,12 +32,18 @@ type Program struct {
 	Namedtuples    map[string][]string // field names by registered type
 	Custom         string              // JSON text of the graph module's own metadata, "" where there is none
 	Extra          map[string][]byte   // files that were saved beside the program
+	Writer         string              // who wrote the file, where that was not PyTorch
 	Warnings       []string            // what is odd in the file without being wrong
 	module         *ir.GraphModule
 	outputs        []any // of a program read for its signature only
 	state          *state
 	catalogue      *ir.Catalogue
 	closeContainer func() error
+
+	// what is of no use here and goes into a file that is written of the program
+	opset    map[string]int64
+	unparsed map[string]string      // texts of expressions by the symbols that stand for them
+	samples  func() ([]byte, error) // the record of sample inputs, unopened; nil where there is none
 }
 
 // A ModuleCall is one module of the model that was exported.
@@ -51,6 +57,8 @@ type ModuleSignature struct {
 	Inputs, Outputs []string     // names of values; "" for constants
 	InSpec, OutSpec *ir.TreeSpec // of (args, kwargs), and of the result
 	ArgNames        []string
+
+	ins, outs []argument // as in the file, with the constants
 }
 
 // GraphModule returns the lifted graph with its subgraphs as attributes, as
@@ -127,7 +135,7 @@ func (o *options) assemble(j *programJSON, st *state, record string, f *faults) 
 	p := &Program{
 		Graph: module.Graph(), GuardsCode: j.guards, Verifiers: j.verifiers, TorchVersion: j.torch,
 		SchemaMajor: int(j.major), SchemaMinor: int(j.minor), Namedtuples: j.module.namedtuples, Custom: j.module.custom,
-		module: module, outputs: outputs, state: st, catalogue: o.catalogue,
+		module: module, outputs: outputs, state: st, catalogue: o.catalogue, opset: j.opset,
 	}
 	l := &linker{faults: f, record: record, graph: p.Graph, state: st, bare: o.noWeights}
 	l.signature(&j.module)
@@ -140,6 +148,7 @@ func (o *options) assemble(j *programJSON, st *state, record string, f *faults) 
 	}
 	p.calls(j.module.calls, record, f)
 	p.Ranges = b.ranges(j.ranges)
+	p.unparsed = b.unparsed
 	p.Guards = buildGuards(p, p.Graph.Find(ir.Placeholder, nil), j.guards, record, f)
 	return p
 }
@@ -153,7 +162,8 @@ func (p *Program) calls(calls []moduleCallJSON, record string, f *faults) {
 	for i, c := range calls {
 		m := ModuleCall{FQN: c.fqn}
 		if c.signature != nil {
-			s := &ModuleSignature{Inputs: refs(c.signature.inputs), Outputs: refs(c.signature.outputs), ArgNames: c.signature.argNames}
+			s := &ModuleSignature{Inputs: refs(c.signature.inputs), Outputs: refs(c.signature.outputs), ArgNames: c.signature.argNames,
+				ins: c.signature.inputs, outs: c.signature.outputs}
 			var err error
 			if s.InSpec, err = ir.ParseTreeSpec(c.signature.inSpec, p.Namedtuples); err != nil {
 				f.add(ir.ErrFormat, "%s, module call %q: in_spec: %w", record, clip(c.fqn), err)

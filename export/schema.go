@@ -5,8 +5,10 @@ import "github.com/torchfx-go/torchfx/ir"
 // The highest schema version that this package knows. Minor versions only add
 // fields and tags.
 const (
-	schemaMajor = 8
-	schemaMinor = 20
+	schemaMajor   = 8
+	schemaMinor   = 20
+	schemaRelease = "2.15.0" // of torch, whose schema this is
+	atenOpset     = 10       // that it writes
 )
 
 // The types of this file mirror torch/_export/serde/schema.py of 2.15.0, in
@@ -20,6 +22,7 @@ type programJSON struct {
 	verifiers    []string
 	torch        string
 	guards       []string
+	opset        map[string]int64
 }
 
 type rangeJSON struct {
