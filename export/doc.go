@@ -1,7 +1,6 @@
-// Package export reads the files that hold PyTorch programs and tensors, and
-// writes tensors: .pt2 programs of torch.export, files of torch.save, safetensors,
-// NumPy's .npy and .npz. It needs no libtorch, and nothing in a file is ever
-// executed.
+// Package export reads and writes the files that hold PyTorch programs and tensors:
+// .pt2 programs of torch.export, files of torch.save, safetensors, NumPy's .npy and
+// .npz. It needs no libtorch, and nothing in a file is ever executed.
 //
 // [Open] finds out what a file is by its content, checks all of it, and returns
 // a [Program]:
@@ -25,6 +24,11 @@
 // brought together (link) with the conditions on inputs (guards). Each step
 // notes what is wrong and goes on, so that one error tells everything.
 //
+// The other way, [Lift] makes a program of a module, [Save] and [Write] make an
+// archive of programs: first everything is encoded (encode…, write: configs and
+// records), so that what cannot be written is known, then the records are written
+// (zipwrite, atomic).
+//
 // # What is read
 //
 // Programs come in three generations of archives: flat ones (torch 2.5 to 2.7,
@@ -37,6 +41,12 @@
 // Files of torch.save are read as torch.load(weights_only=True) reads them, those
 // from before torch 1.6 too. Whole modules in them are read as data: the graph of a
 // torch.fx.GraphModule from its code, layers of torch.nn from their attributes.
+//
+// # What is written
+//
+// Programs are written as torch 2.15 writes them, whatever generation they came
+// from, for torch.export.load to open. A program that was read and not changed loads
+// to an equal program. See [Save] for what is refused.
 //
 // # Trust
 //

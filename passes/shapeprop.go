@@ -26,6 +26,11 @@ type ShapeOption func(*shapeProp)
 // on elements fail. Default: the module is run.
 func OnMeta() ShapeOption { return func(p *shapeProp) { p.onMeta = true } }
 
+// Observe has f called with each node of the graph and what is known of its value:
+// an [ir.TensorMeta] for a tensor, a []any for several values, and any other value as
+// it is. Default: nobody is told.
+func Observe(f func(n *ir.Node, value any)) ShapeOption { return func(p *shapeProp) { p.observe = f } }
+
 // ShapeProp runs m on args and notes for each node of its graph what the value is:
 // under [ir.MetaTensorMeta] a [ir.TensorMeta], or a []any of these where the value
 // holds several and nothing where it holds none, and under [MetaType] the type. It
@@ -60,6 +65,7 @@ func ShapeProp(ctx context.Context, m *ir.GraphModule, args []any, opts ...Shape
 type shapeProp struct {
 	graph   *ir.Graph
 	onMeta  bool
+	observe func(n *ir.Node, value any)
 	tensors map[*torch.Tensor]*torch.Tensor // of the module and its arguments -> without elements
 	modules map[nn.Module]nn.Module
 }
@@ -74,7 +80,7 @@ func (p *shapeProp) close() {
 func (p *shapeProp) annotate(_ *interpreter.Run, n *ir.Node, run func() (any, error)) (any, error) {
 	v, err := run()
 	if err == nil && n.Graph() == p.graph {
-		err = note(n, v)
+		err = p.note(n, v)
 	}
 	if err != nil && n.Graph() == p.graph {
 		var known []string
@@ -86,7 +92,7 @@ func (p *shapeProp) annotate(_ *interpreter.Run, n *ir.Node, run func() (any, er
 	return v, err
 }
 
-func note(n *ir.Node, v any) error {
+func (p *shapeProp) note(n *ir.Node, v any) error {
 	found := false
 	meta, err := describe(v, &found)
 	if err != nil {
@@ -96,6 +102,9 @@ func note(n *ir.Node, v any) error {
 		n.Meta().Set(ir.MetaTensorMeta, meta)
 	}
 	n.Meta().Set(MetaType, pythonType(v))
+	if p.observe != nil {
+		p.observe(n, meta)
+	}
 	return nil
 }
 

@@ -71,7 +71,60 @@ def llama():
     return Logits(model, "logits"), tokens(config.vocab_size, [(2, 24), (1, 9)]), sequence_shapes()
 
 
-MODELS = {f.__name__: f for f in (resnet18, vit_b_16, bert, llama)}
+def vision(library, name, size=64, rows=(2, 1), dynamic=True, **options):
+    """A network of torchvision or timm with random weights, on small images."""
+    def make():
+        if library == "timm":
+            import timm
+
+            model = timm.create_model(name, pretrained=False, **options)
+        else:
+            import torchvision
+
+            model = getattr(torchvision.models, name)(weights=None, **options)
+        for m in model.modules():
+            if isinstance(m, torch.nn.BatchNorm2d):
+                torch.nn.init.normal_(m.running_mean, std=0.1)
+                torch.nn.init.uniform_(m.running_var, 0.5, 1.5)
+        sets = [((torch.randn(n, 3, size, size),), {}) for n in rows]
+        return model, sets, ({0: Dim("batch", min=1, max=16)},) if dynamic else None
+    return make
+
+
+def language(name, field, vocabulary=200, shapes=((2, 12), (3, 7)), dynamic=True, **options):
+    """A small model of transformers with random weights."""
+    def make():
+        import transformers
+
+        config = getattr(transformers, name.partition("For")[0].removesuffix("Model").removesuffix("LMHead") + "Config")(vocab_size=vocabulary, **options)
+        model = getattr(transformers, name)(config)
+        return Logits(model, field), tokens(vocabulary, shapes), sequence_shapes() if dynamic else None
+    return make
+
+
+SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+DECODER = SMALL | {"num_key_value_heads": 2, "max_position_embeddings": 64, "use_cache": False}
+
+MODELS = {f.__name__: f for f in (resnet18, vit_b_16, bert, llama)} | {
+    "tv_alexnet": vision("torchvision", "alexnet", size=96),
+    "tv_densenet121": vision("torchvision", "densenet121"),
+    "tv_efficientnet_b0": vision("torchvision", "efficientnet_b0"),
+    "tv_convnext_tiny": vision("torchvision", "convnext_tiny"),
+    "tv_mobilenet_v3_small": vision("torchvision", "mobilenet_v3_small"),
+    "tv_regnet_y_400mf": vision("torchvision", "regnet_y_400mf"),
+    "tv_shufflenet_v2_x1_0": vision("torchvision", "shufflenet_v2_x1_0"),
+    "tv_squeezenet1_1": vision("torchvision", "squeezenet1_1"),
+    "timm_resnet26d": vision("timm", "resnet26d"),
+    "timm_mixer_s32": vision("timm", "mixer_s32_224", size=224, rows=(1,), dynamic=False),
+    "timm_deit_tiny": vision("timm", "deit_tiny_patch16_224", size=224, rows=(2, 1)),
+    "timm_ghostnet_050": vision("timm", "ghostnet_050"),
+    "hf_distilbert": language("DistilBertModel", "last_hidden_state", dim=64, n_layers=2, n_heads=4, hidden_dim=128),
+    "hf_electra": language("ElectraModel", "last_hidden_state", embedding_size=32, **SMALL),
+    "hf_gpt2": language("GPT2LMHeadModel", "logits", n_embd=64, n_layer=2, n_head=4, n_positions=64, use_cache=False, bos_token_id=1, eos_token_id=1),
+    "hf_mistral": language("MistralForCausalLM", "logits", **DECODER),
+    "hf_qwen2": language("Qwen2ForCausalLM", "logits", **DECODER),
+    "hf_roberta": language("RobertaModel", "last_hidden_state", max_position_embeddings=80, **SMALL),
+}
 
 
 def export(name, path):

@@ -4,7 +4,7 @@
 #     scripts/reference_test.sh [REGEXP]      only the cases whose name matches
 #
 # Needs the Python environment that `make reference` makes and the libtorch that `torchfx setup` makes.
-# Takes about 1 GB in third_party/reference-cases, which is made anew each time.
+# Takes about 2 GB in third_party/reference-cases, which is made anew each time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,6 +28,9 @@ bin/torchfx setup
 rm -rf "$cases"
 "$python" scripts/reference_cases.py --fixtures "$fixtures" --out "$cases" --only "$only"
 bin/torchfx parity --run "$only" "$cases"
+# PyTorch loads and runs what Go writes of the cases, as they are and rewritten
+TORCHFX_PYTHON=$PWD/$python TORCHFX_CASES=$PWD/$cases TORCHFX_FIXTURES=$(realpath "$fixtures") \
+  go test ./parity -count=1 -timeout 30m -v -run 'TestWrittenInPython$' | grep -v '^ *=== \|^ *--- PASS'
 if [[ -z $only ]]; then
   # PyTorch imports and runs the folders that Go writes, and Go those of PyTorch
   export TORCHFX_PYTHON=$PWD/$python
