@@ -14,7 +14,10 @@ type LoadOption func(*loadConfig)
 
 type loadConfig struct {
 	libraries []string
-	device    *ir.Device
+	device    *ir.Device // of the state and of what operators create
+	weights   *ir.Device // of the state alone
+	shown     bool       // the program is not to run
+	signature bool       // not even its graph is read
 	guards    bool
 	export    []export.Option
 	running   []interpreter.Option
@@ -24,6 +27,35 @@ type loadConfig struct {
 // create them there; [Program.Warnings] tells which those are. Default: every
 // tensor is where the program had it when it was exported, state on the CPU.
 func OnDevice(d ir.Device) LoadOption { return func(c *loadConfig) { c.device = &d } }
+
+// WeightsOn puts the program's state on d and leaves the operators alone, for a
+// program whose graph says itself where things are. Default: see [OnDevice].
+func WeightsOn(d ir.Device) LoadOption { return func(c *loadConfig) { c.weights = &d } }
+
+// WeightsFrom takes parameters and persistent buffers from another file:
+// safetensors, one file or the index of a sharded set, or a state dict of torch.save,
+// to which keys lead. See [export.WeightsFrom]. Default: they are the archive's.
+func WeightsFrom(path string, keys ...string) LoadOption {
+	return func(c *loadConfig) { c.export = append(c.export, export.WeightsFrom(path, keys...)) }
+}
+
+// GraphOnly reads the graph and what it says of the weights, but no weights: the
+// program can be looked at and rewritten and does not run. Default: it runs.
+func GraphOnly() LoadOption {
+	return func(c *loadConfig) { c.shown, c.export = true, append(c.export, export.GraphOnly()) }
+}
+
+// SignatureOnly reads what goes in and out, see [Program.Exported]; the program has no
+// module and does not run. That takes milliseconds for a file of any size, and no
+// libtorch. Default: all is read.
+func SignatureOnly() LoadOption {
+	return func(c *loadConfig) {
+		c.shown, c.signature, c.export = true, true, append(c.export, export.SignatureOnly())
+	}
+}
+
+// Models lists the programs of an archive, in its order; see [Model].
+func Models(path string) ([]string, error) { return export.Models(path) }
 
 // WithoutGuards lets inputs through that the program was not exported for: other
 // sizes, dtypes and constants. What the operators then make of them is the
@@ -72,19 +104,11 @@ func Load(path string, opts ...LoadOption) (*Program, error) {
 	for _, o := range opts {
 		o(&c)
 	}
-	for _, lib := range c.libraries {
-		if err := libtorch.OpenLibrary(lib); err != nil {
+	if !c.signature {
+		if err := c.setUp(); err != nil {
 			return nil, err
 		}
 	}
-	if err := reachable(c.device); err != nil {
-		return nil, err
-	}
-	operators, err := libtorch.Operators()
-	if err != nil {
-		return nil, err
-	}
-	c.export = append(c.export, export.Operators(operators))
 	file, err := export.Open(path, c.export...)
 	if err != nil {
 		return nil, err
@@ -95,6 +119,26 @@ func Load(path string, opts ...LoadOption) (*Program, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// setUp opens libraries, and makes libtorch's operators those that a file may use.
+func (c *loadConfig) setUp() error {
+	for _, lib := range c.libraries {
+		if err := libtorch.OpenLibrary(lib); err != nil {
+			return err
+		}
+	}
+	for _, d := range []*ir.Device{c.device, c.weights} {
+		if err := reachable(d); err != nil {
+			return err
+		}
+	}
+	operators, err := libtorch.Operators()
+	if err != nil {
+		return err
+	}
+	c.export = append(c.export, export.Operators(operators))
+	return nil
 }
 
 // reachable says what keeps a CUDA device from being used, which libtorch itself
@@ -118,6 +162,9 @@ func reachable(d *ir.Device) error {
 // newProgram makes a program of an open file, which it takes over if there is no
 // error.
 func newProgram(path string, file *export.Program, c loadConfig) (*Program, error) {
+	if c.signature {
+		return &Program{path: path, config: c, notes: file.Warnings, state: &state{file: file}}, nil
+	}
 	module, err := file.Module()
 	if err != nil {
 		return nil, err
@@ -132,7 +179,11 @@ func newProgram(path string, file *export.Program, c loadConfig) (*Program, erro
 	if c.device != nil {
 		p.notes = append(p.notes[:len(p.notes):len(p.notes)], redirect(module, *c.device)...)
 	}
-	p.state, err = bind(file, c.device)
+	if c.shown {
+		p.state = &state{file: file}
+		return p, nil
+	}
+	p.state, err = bind(file, c.stateDevice())
 	if err != nil {
 		return nil, errors.Join(err, interpreter.Check(module))
 	}
@@ -143,6 +194,14 @@ func newProgram(path string, file *export.Program, c loadConfig) (*Program, erro
 	}
 	p.interp = interpreter.New(module, c.running...)
 	return p, nil
+}
+
+// stateDevice is where the state goes, nil for where it is in the file.
+func (c *loadConfig) stateDevice() *ir.Device {
+	if c.weights != nil {
+		return c.weights
+	}
+	return c.device
 }
 
 // dropGuards takes the guards on inputs out of a module.

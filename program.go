@@ -36,7 +36,8 @@ type Program struct {
 // Module returns the program's graph and attributes, as `ep.module()` does in
 // Python: state is read by get_attr nodes, changes of state are calls of copy_
 // before the output, and the guards on inputs are the call of _guards_fn. It is
-// the program's own: what is changed in it, the next run does.
+// the program's own: what is changed in it, the next run does. With [SignatureOnly]
+// there is none: it is nil.
 func (p *Program) Module() *ir.GraphModule { return p.module }
 
 // Exported returns what the file says beside the graph: signature, calling
@@ -87,7 +88,7 @@ func (p *Program) Run(ctx context.Context, args ...any) (any, error) {
 
 // Call is [Program.Run] with keyword arguments.
 func (p *Program) Call(ctx context.Context, args []any, kwargs map[string]any) (any, error) {
-	if err := p.enter("Call"); err != nil {
+	if err := p.enterRun("Call"); err != nil {
 		return nil, err
 	}
 	defer p.mu.RUnlock()
@@ -108,7 +109,7 @@ func (p *Program) Call(ctx context.Context, args []any, kwargs map[string]any) (
 // order, and returns the leaves of its result. Ownership and errors are those of
 // [Program.Run].
 func (p *Program) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
-	if err := p.enter("RunFlat"); err != nil {
+	if err := p.enterRun("RunFlat"); err != nil {
 		return nil, err
 	}
 	defer p.mu.RUnlock()
@@ -139,6 +140,18 @@ func (p *Program) enter(method string) error {
 	return nil
 }
 
+// enterRun is enter for a method that needs the weights.
+func (p *Program) enterRun(method string) error {
+	if err := p.enter(method); err != nil {
+		return err
+	}
+	if p.interp == nil {
+		p.mu.RUnlock()
+		return ir.Errorf(ir.ErrUnsupported, "%s: expected a program with its weights, got one that was opened to be looked at", method)
+	}
+	return nil
+}
+
 // Reset gives the program its state anew, as it is in the file: it waits for
 // runs that are going on, maps the file again and closes the tensors of the old
 // state. Attributes that were replaced stay replaced. Only the pages that the
@@ -149,11 +162,14 @@ func (p *Program) Reset() error {
 	if p.closed {
 		return ir.Errorf(ir.ErrClosed, "Reset: expected an open program, got one that is closed")
 	}
+	if p.interp == nil {
+		return nil // it has no state
+	}
 	file, err := export.Open(p.path, p.config.export...)
 	if err != nil {
 		return err
 	}
-	fresh, err := bind(file, p.config.device)
+	fresh, err := bind(file, p.config.stateDevice())
 	if err != nil {
 		_ = file.Close()
 		return err
