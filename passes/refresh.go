@@ -31,9 +31,6 @@ type candidate struct {
 	values []int64
 }
 
-// A Bound gives the least and the greatest value of a symbol.
-type Bound func(symbol string) (least, greatest int64)
-
 // RefreshValues notes under [ir.MetaVal] what the values of m's graph are, where that
 // is not noted or not true any more, as after a rewrite, and returns the nodes about
 // which it changed something. Nothing is computed: m runs without elements, on inputs
@@ -42,9 +39,10 @@ type Bound func(symbol string) (least, greatest int64)
 // Sizes stay symbolic: the graph runs at several sizes of its inputs, and a size that
 // changes becomes the expression over the program's symbols that has its value in all
 // runs. Where there is none, or where the program runs at one size only, the meta of
-// the node is removed rather than left untrue. What comes
-// behind an operator whose result depends on elements keeps its meta. bound may be nil.
-func RefreshValues(ctx context.Context, m *ir.GraphModule, bound Bound) []*ir.Node {
+// the node is removed rather than left untrue. What comes behind an operator whose
+// result depends on elements keeps its meta. bound says within what a symbol lies; it
+// may be nil.
+func RefreshValues(ctx context.Context, m *ir.GraphModule, bound func(symbol string) (least, greatest int64)) []*ir.Node {
 	r := &refresher{nodes: map[*ir.Node]*ir.Node{}, known: map[string]bool{}, device: ir.NewDevice(ir.DeviceCPU, -1)}
 	r.module = m.Clone()
 	from, to := m.Graph().First(), r.module.Graph().First()
@@ -168,7 +166,7 @@ func (r *refresher) learn(n *ir.Node, v any, first map[string]int64) {
 
 // sample chooses other values of the symbols, within their ranges and different from
 // each other.
-func (r *refresher) sample(k int, first map[string]int64, bound Bound) map[string]int64 {
+func (r *refresher) sample(k int, first map[string]int64, bound func(symbol string) (least, greatest int64)) map[string]int64 {
 	values := map[string]int64{}
 	for i, s := range r.symbols {
 		lo, hi := int64(1), int64(math.MaxInt32)
@@ -215,7 +213,7 @@ func (r *refresher) run(ctx context.Context, m *ir.GraphModule, sample map[strin
 		args = append(args, v)
 	}
 	seen := map[*ir.Node]any{}
-	out, _ := ShapeProp(ctx, r.module, args, OnMeta(), Observe(func(n *ir.Node, v any) { seen[r.nodes[n]] = v }))
+	out, _ := ShapeProp(ctx, r.module, args, OnMeta(), EachValue(func(n *ir.Node, v any) { seen[r.nodes[n]] = v }))
 	closeAll(out)
 	if len(r.seen) > 0 && len(seen) < len(r.seen[0]) || len(seen) <= len(args) {
 		return

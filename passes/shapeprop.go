@@ -26,10 +26,12 @@ type ShapeOption func(*shapeProp)
 // on elements fail. Default: the module is run.
 func OnMeta() ShapeOption { return func(p *shapeProp) { p.onMeta = true } }
 
-// Observe has f called with each node of the graph and what is known of its value:
+// EachValue has f called with each node of the graph and what is known of its value:
 // an [ir.TensorMeta] for a tensor, a []any for several values, and any other value as
 // it is. Default: nobody is told.
-func Observe(f func(n *ir.Node, value any)) ShapeOption { return func(p *shapeProp) { p.observe = f } }
+func EachValue(f func(n *ir.Node, value any)) ShapeOption {
+	return func(p *shapeProp) { p.observe = f }
+}
 
 // ShapeProp runs m on args and notes for each node of its graph what the value is:
 // under [ir.MetaTensorMeta] a [ir.TensorMeta], or a []any of these where the value
