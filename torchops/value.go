@@ -144,13 +144,18 @@ func findRecorder(v any) (found Recorder) {
 //
 // Operators are recorded as Python's operands decide: a comparison whose left
 // side is no traced value as the mirrored one, and an operator whose left side is
-// a real tensor as a method of that tensor.
+// a real tensor as a method of that tensor. A function that is Python code in
+// PyTorch is recorded as it hands itself to torch.fx: every parameter, each in
+// its place or by its keyword.
 func Dispatch(op ir.Op, target any, args []any, kw []Kwarg) any {
+	f, _ := target.(*ir.Func)
 	if r := recorderOf(args, kw); r != nil {
+		if c := composedFunctions[f]; c != nil && op == ir.CallFunction {
+			return c.record(r, withoutScopes(args), kw)
+		}
 		op, target, args = asPython(op, target, withoutScopes(args))
 		return r.Record(op, target, args, kw)
 	}
-	f, _ := target.(*ir.Func)
 	if name, ok := target.(string); ok && op == ir.CallMethod {
 		f = ir.FuncOf("torch.Tensor." + name)
 	}

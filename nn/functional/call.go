@@ -1,228 +1,109 @@
 package functional
 
 import (
-	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// A call is one call of a [form] on real values. Its methods panic with a
-// *torch.Error.
-type call struct {
-	mode   *libtorch.Mode
-	form   *form
-	values map[string]any
-	made   []*torch.Tensor // by operators of this call, closed unless returned
+func init() {
+	for _, b := range builtins {
+		torch.DefineBuiltin(b.target, b.overloads...)
+	}
 }
 
-// op calls an operator of the dispatcher; the last arguments may be torch.Kw.
-func (c *call) op(name string, args ...any) any {
-	var kw []torch.Kwarg
-	for len(args) > 0 {
-		k, ok := args[len(args)-1].(torch.Kwarg)
-		if !ok {
-			break
+// Distance is the type of what triplet_margin_with_distance_loss takes as
+// distance_function; a module with such a Forward will do as well.
+type Distance = func(x, y *torch.Tensor) *torch.Tensor
+
+// functionOf returns what graphs call for torch.nn.functional.<name>.
+func functionOf(name string) *ir.Func {
+	if b, ok := builtins[name]; ok {
+		return ir.FuncOf(b.target)
+	}
+	return ir.FuncOf("torch.nn.functional." + name)
+}
+
+// Call calls torch.nn.functional.<name> with arguments in Python's order: it
+// computes on real tensors, and records the call where one is traced, in the
+// form that torch.fx gives it. It panics with a *torch.Error.
+func Call(name string, args []any, kw []torch.Kwarg) any {
+	if !Has(name) {
+		panic(&torch.Error{Op: name, Err: ir.Errorf(ir.ErrUnsupported, "no function torch.nn.functional.%s", name)})
+	}
+	return torch.Dispatch(ir.CallFunction, functionOf(name), args, kw)
+}
+
+// Has reports whether name is a function of torch.nn.functional that [Call]
+// knows.
+func Has(name string) bool { return torch.Implemented(functionOf(name)) }
+
+// Plain returns v, a value of model code or a literal of a graph, as a run has
+// it: int64, float64, bool, string, nil, []any, ir.PyTuple, *torch.Tensor.
+func Plain(v any) any {
+	switch v := v.(type) {
+	case int:
+		return int64(v)
+	case float32:
+		return float64(v)
+	case torch.SymInt:
+		return int64(v.Int())
+	case *torch.Tensor:
+		if v == nil {
+			return nil
 		}
-		kw = append(kw, k)
-		args = args[:len(args)-1]
+	case []int:
+		list := make([]any, len(v))
+		for i, n := range v {
+			list[i] = int64(n)
+		}
+		return list
+	case []float64:
+		list := make([]any, len(v))
+		for i, x := range v {
+			list[i] = x
+		}
+		return list
+	case ir.PyTuple:
+		return ir.PyTuple(plainItems(v))
+	case []any:
+		return plainItems(v)
+	case ir.Tuple:
+		list := make(ir.PyTuple, v.Len())
+		for i := range list {
+			list[i] = Plain(v.At(i))
+		}
+		return list
+	case ir.List:
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = Plain(v.At(i))
+		}
+		return list
+	case ir.Arg:
+		return torch.FromArg(v)
 	}
-	v, err := torch.CallMode(c.mode, name, args, kw)
-	if err != nil {
-		panic(err)
-	}
-	eachTensor(v, func(t *torch.Tensor) { c.made = append(c.made, t) })
 	return v
 }
 
-// tensor calls an operator that returns one tensor.
-func (c *call) tensor(name string, args ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](c.op(name, args...))
-}
-
-// tuple calls an operator that returns several values.
-func (c *call) tuple(name string, args ...any) []any {
-	switch v := c.op(name, args...).(type) {
-	case ir.PyTuple:
-		return v
-	case []any:
-		return v
-	}
-	return nil
-}
-
-// finish closes what the call made and does not return.
-func (c *call) finish(result any) any {
-	keep := map[*torch.Tensor]bool{}
-	eachTensor(result, func(t *torch.Tensor) { keep[t] = true })
-	for _, t := range c.made {
-		if !keep[t] {
-			_ = t.Close() // an error here means that it is closed already
-		}
-	}
-	return result
-}
-
-func eachTensor(v any, f func(*torch.Tensor)) {
-	switch v := v.(type) {
-	case *torch.Tensor:
-		if v != nil {
-			f(v)
-		}
-	case ir.PyTuple:
-		for _, item := range v {
-			eachTensor(item, f)
-		}
-	case []any:
-		for _, item := range v {
-			eachTensor(item, f)
-		}
-	}
-}
-
-func (c *call) fail(class *ir.Class, format string, args ...any) {
-	panic(&torch.Error{Op: c.form.target.Name(), Err: ir.Errorf(class, format, args...)})
-}
-
-// The arguments by name. What cannot be read as asked for is a TypeError.
-
-func (c *call) arg(name string) any { return c.values[name] }
-
-// args returns several arguments in order.
-func (c *call) args(names ...string) []any {
-	out := make([]any, len(names))
-	for i, name := range names {
-		out[i] = c.values[name]
-	}
-	return out
-}
-
-func (c *call) given(name string) bool { return c.values[name] != nil }
-
-// t returns a tensor, nil for None.
-func (c *call) t(name string) *torch.Tensor { return get[*torch.Tensor](c, name) }
-
-func (c *call) bool(name string) bool { return get[bool](c, name) }
-
-func (c *call) string(name string) string { return get[string](c, name) }
-
-func (c *call) int(name string) int {
-	return int(get[int64](c, name))
-}
-
-// float returns a number.
-func (c *call) float(name string) float64 {
-	if n, ok := c.values[name].(int64); ok {
-		return float64(n)
-	}
-	return get[float64](c, name)
-}
-
-func get[T any](c *call, name string) (t T) {
-	v := c.values[name]
-	t, ok := v.(T)
-	if !ok && v != nil {
-		c.fail(ir.ErrType, "%s(): argument '%s' must be %T, not %s", c.form.name, name, t, torch.Describe(v))
-	}
-	return t
-}
-
-// items returns a list or tuple, or one value n times.
-func (c *call) items(name string, n int) []any {
-	switch v := c.values[name].(type) {
-	case []any:
-		return v
-	case ir.PyTuple:
-		return v
-	default:
-		items := make([]any, n)
-		for i := range items {
-			items[i] = v
-		}
-		return items
-	}
-}
-
-// dims returns n numbers; one stands for all.
-func (c *call) dims(name string, n int) []int {
-	items := c.items(name, n)
-	out := make([]int, len(items))
+func plainItems(items []any) []any {
+	list := make([]any, len(items))
 	for i, item := range items {
-		k, ok := item.(int64)
-		if !ok {
-			c.fail(ir.ErrType, "%s(): argument '%s' must be int or tuple of ints, not %s", c.form.name, name, torch.Describe(item))
-		}
-		out[i] = int(k)
+		list[i] = Plain(item)
 	}
-	return out
+	return list
 }
 
-// inplace returns the name of an operator or of its form that writes its input.
-func (c *call) inplace(op string) string {
-	if c.bool("inplace") {
-		return op + "_"
-	}
-	return op
-}
+// one takes a result for a tensor.
+func one(v any) *torch.Tensor { return torch.As[*torch.Tensor](v) }
 
-// reduction returns the number of the reduction, size_average and reduce first,
-// as torch.nn._reduction has it.
-func (c *call) reduction() int {
-	name := c.reductionName()
-	switch name {
-	case "none":
-		return 0
-	case "mean", "elementwise_mean":
-		return 1
-	case "sum":
-		return 2
+// two takes a result for a pair of tensors; the second may be None.
+func two(v any) (a, b *torch.Tensor) {
+	if traced, ok := torch.ValueOf(v); ok {
+		return traced.Index(int64(0)).Tensor(), traced.Index(int64(1)).Tensor()
 	}
-	c.fail(ir.ErrValue, "%s is not a valid value for reduction", name)
-	return 0
-}
-
-func (c *call) reductionName() string {
-	average, reduce := c.values["size_average"], c.values["reduce"]
-	if average == nil && reduce == nil {
-		return c.string("reduction")
+	pair, ok := v.(ir.PyTuple)
+	if !ok || len(pair) != 2 {
+		panic(&torch.Error{Op: "unpack", Err: ir.Errorf(ir.ErrType, "expected two results, got %s", torch.Describe(v))})
 	}
-	switch {
-	case reduce == false:
-		return "none"
-	case average == false:
-		return "sum"
-	}
-	return "mean"
-}
-
-// reduce applies the reduction to a loss per element.
-func (c *call) reduce(loss *torch.Tensor) *torch.Tensor {
-	switch c.reduction() {
-	case 1:
-		return c.tensor("aten::mean", loss)
-	case 2:
-		return c.tensor("aten::sum", loss)
-	}
-	return loss
-}
-
-func sameShape(x, y *torch.Tensor) bool {
-	a, b := x.Shape(), y.Shape()
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// size writes sizes as Python prints torch.Size.
-func size(t *torch.Tensor) string {
-	items := make([]ir.Arg, 0, 4)
-	for _, n := range t.Shape() {
-		items = append(items, ir.Int(n))
-	}
-	return "torch.Size(" + ir.Repr(ir.ListOf(items...)) + ")"
+	return one(pair[0]), one(pair[1])
 }

@@ -12,7 +12,7 @@
 //
 //	torch.nn.functional.relu(x, inplace = False)
 //
-// Both are what graphs name, and can be run by torchops.Invoke once this package
-// is imported. [Call] calls a function by its name. As all of model code, they
-// panic with a *torch.Error, which torch.Try returns.
+// Both are what graphs name; what they compute is in package torchops, so that a
+// graph runs without this package. [Call] calls a function by its name. As all of
+// model code, they panic with a *torch.Error, which torch.Try returns.
 package functional

@@ -75,11 +75,11 @@ func TestCallsRefuse(t *testing.T) {
 		want     string
 	}{
 		{"no such function", "reloo", []any{x}, nil, ir.ErrUnsupported, "no function torch.nn.functional.reloo"},
-		{"missing", "threshold", []any{x}, nil, ir.ErrType, "missing 1 required positional argument: 'threshold'"},
+		{"missing", "threshold", []any{x}, nil, ir.ErrType, "missing 2 required positional arguments: 'threshold' and 'value'"},
 		{"unknown keyword", "relu", []any{x}, []torch.Kwarg{torch.Kw("inplac", true)}, ir.ErrType, "unexpected keyword argument 'inplac'"},
 		{"given twice", "relu", []any{x, true}, []torch.Kwarg{torch.Kw("inplace", true)}, ir.ErrType, "multiple values for argument 'inplace'"},
-		{"too many", "tanhshrink", []any{x, 1}, nil, ir.ErrType, "takes 1 positional arguments but 2 were given"},
-		{"type", "relu", []any{3}, nil, ir.ErrType, "argument 'input' (position 1) must be Tensor, not 3"},
+		{"too many", "tanhshrink", []any{x, 1}, nil, ir.ErrType, "takes 1 positional argument but 2 were given"},
+		{"type", "relu", []any{3}, nil, ir.ErrType, "argument 'input' (position 1) must be Tensor, not int"},
 		{"kind of tensor", "dropout1d", []any{"x"}, nil, ir.ErrType, "argument 'input' (position 1) must be Tensor"},
 		{"probability", "dropout", []any{x, 2.0}, nil, ir.ErrValue, "dropout probability has to be between 0 and 1, but got 2.0"},
 		{"interpolate mode", "interpolate", []any{x.Unsqueeze(0)}, []torch.Kwarg{torch.Kw("size", 3), torch.Kw("mode", "bilinear")}, ir.ErrNotImplemented, "Got 3D input, but bilinear mode needs 4D input"},

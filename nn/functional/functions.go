@@ -1,4 +1,4 @@
-// Code generated from forms.txt and builtins.go by go test ./nn/functional -run Generated -update. DO NOT EDIT.
+// Code generated from torchops/composed.txt and builtins.go by go test ./nn/functional -run Generated -update. DO NOT EDIT.
 
 package functional
 
@@ -247,6 +247,11 @@ func GridSample(input *torch.Tensor, grid *torch.Tensor, options ...torch.Kwarg)
 // GroupNorm is torch.nn.functional.group_norm; the options are weight, bias, eps.
 func GroupNorm(input *torch.Tensor, numGroups any, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("group_norm", []any{input, numGroups}, options))
+}
+
+// GroupedMm is torch.nn.functional.grouped_mm; the options are offs, bias, out_dtype.
+func GroupedMm(matA *torch.Tensor, matB *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("grouped_mm", []any{matA, matB}, options))
 }
 
 // GumbelSoftmax is torch.nn.functional.gumbel_softmax; the options are tau, hard, eps, dim.
@@ -504,14 +509,39 @@ func Rrelu(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("rrelu", []any{input}, options))
 }
 
+// ScaledAddmm is torch.nn.functional.scaled_addmm; the options are swizzle_a, swizzle_b, contraction_dim, use_fast_accum, beta, alpha.
+func ScaledAddmm(input *torch.Tensor, mat1 *torch.Tensor, mat2 *torch.Tensor, scaleA *torch.Tensor, scaleRecipeA any, scaleB *torch.Tensor, scaleRecipeB any, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("scaled_addmm", []any{input, mat1, mat2, scaleA, scaleRecipeA, scaleB, scaleRecipeB}, options))
+}
+
+// ScaledAddmmInPlace is torch.nn.functional.scaled_addmm_; the options are swizzle_a, swizzle_b, contraction_dim, use_fast_accum, beta, alpha.
+func ScaledAddmmInPlace(input *torch.Tensor, mat1 *torch.Tensor, mat2 *torch.Tensor, scaleA *torch.Tensor, scaleRecipeA any, scaleB *torch.Tensor, scaleRecipeB any, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("scaled_addmm_", []any{input, mat1, mat2, scaleA, scaleRecipeA, scaleB, scaleRecipeB}, options))
+}
+
 // ScaledDotProductAttention is torch.nn.functional.scaled_dot_product_attention; the options are its keyword arguments.
 func ScaledDotProductAttention(query *torch.Tensor, key *torch.Tensor, value *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("scaled_dot_product_attention", []any{query, key, value}, options))
 }
 
+// ScaledGroupedMm is torch.nn.functional.scaled_grouped_mm; the options are swizzle_a, swizzle_b, bias, offs, output_dtype, contraction_dim, use_fast_accum.
+func ScaledGroupedMm(matA *torch.Tensor, matB *torch.Tensor, scaleA *torch.Tensor, scaleRecipeA any, scaleB *torch.Tensor, scaleRecipeB any, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("scaled_grouped_mm", []any{matA, matB, scaleA, scaleRecipeA, scaleB, scaleRecipeB}, options))
+}
+
+// ScaledMm is torch.nn.functional.scaled_mm; the options are swizzle_a, swizzle_b, bias, output_dtype, contraction_dim, use_fast_accum.
+func ScaledMm(matA *torch.Tensor, matB *torch.Tensor, scaleA *torch.Tensor, scaleRecipeA any, scaleB *torch.Tensor, scaleRecipeB any, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("scaled_mm", []any{matA, matB, scaleA, scaleRecipeA, scaleB, scaleRecipeB}, options))
+}
+
 // Selu is torch.nn.functional.selu; the options are inplace.
 func Selu(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("selu", []any{input}, options))
+}
+
+// Sigmoid is torch.nn.functional.sigmoid; it has no options.
+func Sigmoid(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("sigmoid", []any{input}, options))
 }
 
 // Silu is torch.nn.functional.silu; the options are inplace.
@@ -554,6 +584,11 @@ func Softsign(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("softsign", []any{input}, options))
 }
 
+// Tanh is torch.nn.functional.tanh; it has no options.
+func Tanh(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("tanh", []any{input}, options))
+}
+
 // Tanhshrink is torch.nn.functional.tanhshrink; it has no options.
 func Tanhshrink(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("tanhshrink", []any{input}, options))
@@ -577,4 +612,19 @@ func TripletMarginWithDistanceLoss(anchor *torch.Tensor, positive *torch.Tensor,
 // Unfold is torch.nn.functional.unfold; the options are dilation, padding, stride.
 func Unfold(input *torch.Tensor, kernelSize any, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("unfold", []any{input, kernelSize}, options))
+}
+
+// Upsample is torch.nn.functional.upsample; the options are size, scale_factor, mode, align_corners.
+func Upsample(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("upsample", []any{input}, options))
+}
+
+// UpsampleBilinear is torch.nn.functional.upsample_bilinear; the options are size, scale_factor.
+func UpsampleBilinear(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("upsample_bilinear", []any{input}, options))
+}
+
+// UpsampleNearest is torch.nn.functional.upsample_nearest; the options are size, scale_factor.
+func UpsampleNearest(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("upsample_nearest", []any{input}, options))
 }

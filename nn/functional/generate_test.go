@@ -31,28 +31,18 @@ func TestGenerated(t *testing.T) {
 
 func generate() ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString("// Code generated from forms.txt and builtins.go by go test ./nn/functional -run Generated -update. DO NOT EDIT.\n\npackage functional\n\nimport torch \"github.com/torchfx-go/torchfx/torchops\"\n")
-	all := map[string][]param{}
-	optional := map[string][]string{}
-	for name, f := range forms {
-		if f.body == nil {
-			continue
-		}
-		for _, p := range f.params {
-			if p.hasDefault {
-				optional[name] = append(optional[name], p.name)
-			} else {
-				all[name] = append(all[name], p)
-			}
-		}
+	b.WriteString("// Code generated from torchops/composed.txt and builtins.go by go test ./nn/functional -run Generated -update. DO NOT EDIT.\n\npackage functional\n\nimport torch \"github.com/torchfx-go/torchfx/torchops\"\n")
+	all, optional, err := parameters()
+	if err != nil {
+		return nil, err
 	}
 	for name, f := range builtins {
-		for _, p := range names(f.required) {
+		for p := range strings.SplitSeq(f.required, ", ") {
 			kind := "Tensor"
 			if strings.HasSuffix(p, "_size") || strings.HasSuffix(p, "_factor") || p == "groups" {
 				kind = "int"
 			}
-			all[name] = append(all[name], param{name: p, annotation: kind})
+			all[name] = append(all[name], param{p, kind})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -80,8 +70,61 @@ func generate() ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
+// A param is a parameter without a default.
+type param struct{ name, annotation string }
+
+// parameters reads the signatures of the functions that are Python code.
+func parameters() (required map[string][]param, optional map[string][]string, err error) {
+	text, err := os.ReadFile("../../torchops/composed.txt")
+	required, optional = map[string][]param{}, map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		columns := strings.Split(line, "\t")
+		names := strings.Fields(columns[0])
+		name, ok := strings.CutPrefix(names[len(names)-1], "torch.nn.functional.")
+		if !ok || !Has(name) {
+			continue
+		}
+		required[name] = nil
+		for _, p := range splitTop(columns[2]) {
+			text, _, hasDefault := strings.Cut(p, " = ")
+			p, annotation, _ := strings.Cut(text, ": ")
+			switch {
+			case p == "*":
+			case hasDefault:
+				optional[name] = append(optional[name], p)
+			default:
+				if annotation == "" {
+					annotation = "Tensor"
+				}
+				required[name] = append(required[name], param{p, annotation})
+			}
+		}
+	}
+	return required, optional, err
+}
+
+// splitTop splits at the commas that are outside of brackets.
+func splitTop(text string) (parts []string) {
+	depth, start := 0, 0
+	for i, r := range text + "," {
+		switch {
+		case r == '[':
+			depth++
+		case r == ']':
+			depth--
+		case r == ',' && depth == 0:
+			parts = append(parts, strings.TrimSpace((text + ",")[start:i]))
+			start = i + 1
+		}
+	}
+	return parts
+}
+
 func upper(name string) string {
 	var b strings.Builder
+	if base, inPlace := strings.CutSuffix(name, "_"); inPlace {
+		return upper(base) + "InPlace"
+	}
 	for part := range strings.SplitSeq(name, "_") {
 		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
 	}
