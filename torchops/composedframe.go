@@ -55,8 +55,9 @@ func (f *frame) checkTensors() {
 		}
 		switch _, isTensor := f.values[i].(*Tensor); {
 		case isTensor:
-		case p.annotation == "Tensor", p.annotation == "Tensor | MaskedTensor", p.annotation == "Tensor | None" && f.values[i] != nil,
-			i == 0 && p.name == "self":
+		case i == 0 && p.name == "self":
+			f.fail(ir.ErrAttribute, "'%s' object is no tensor, on which %s is called", typeName(f.values[i]), f.of.name)
+		case p.annotation == "Tensor", p.annotation == "Tensor | MaskedTensor", p.annotation == "Tensor | None" && f.values[i] != nil:
 			f.fail(ir.ErrType, "%s(): argument '%s' (position %d) must be Tensor, not %s", f.of.name, p.name, i+1, typeName(f.values[i]))
 		}
 	}
@@ -98,17 +99,25 @@ func eachTensor(v any, f func(*Tensor)) {
 	}
 }
 
+// observeOperator is told of the operators that are called, in a test.
+var observeOperator func(name string)
+
 // op calls an operator of the dispatcher; the last arguments may be Kw. What an
 // operator does not take is a TypeError, as it is where Python's parser stands
 // before it.
 func (f *frame) op(name string, args ...any) any {
 	args, kw := splitKwargs(args)
-	v, err := CallMode(f.mode, "aten::"+name, args, kw)
+	if observeOperator != nil {
+		observeOperator("aten::" + name)
+	}
+	o, err := libtorch.Find("aten::" + name)
+	mustNot("aten::"+name, err)
+	v, err := callOperator(f.mode, o, args, kw, matchPublicNumbers)
 	if refused, ok := errors.AsType[*mismatch](err); ok {
-		err = failed(f.of.target.Name(), nil, nil, ir.Errorf(ir.ErrType, "%s", refused.text))
+		err = ir.Errorf(ir.ErrType, "%s", refused.text)
 	}
 	if err != nil {
-		panic(err)
+		panic(operatorError(o.Schema(), args, kw, err))
 	}
 	f.own(v)
 	return v
@@ -254,6 +263,14 @@ func (f *frame) inplace(op string) string {
 		return op + "_"
 	}
 	return op
+}
+
+// textOf writes a value as Python's str does.
+func textOf(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return reprOf(v)
 }
 
 // repr writes an argument as Python prints it.

@@ -103,11 +103,13 @@ func attention(f *frame) any {
 	}
 	project := func(x *Tensor) *Tensor {
 		x = f.tensor("linear", x, f.t("out_proj_weight"), f.t("out_proj_bias"))
-		x = f.tensor("view", x, []int{length, batch, x.Shape()[1]})
-		if !batched {
-			x = f.tensor("squeeze.dim", x, 1)
+		return f.tensor("view", x, []int{length, batch, f.sizeAt(x, 1)})
+	}
+	alone := func(x *Tensor, dim int) *Tensor {
+		if batched {
+			return x
 		}
-		return x
+		return f.tensor("squeeze.dim", x, dim)
 	}
 	if !needWeights {
 		if mask != nil {
@@ -122,7 +124,7 @@ func attention(f *frame) any {
 		}
 		out := f.tensor("scaled_dot_product_attention", four(q, length), four(k, source), four(v, source), mask, dropout, causal)
 		out = f.tensor("reshape", f.tensor("permute", out, []int{2, 0, 1, 3}), []int{batch * length, width})
-		return ir.PyTuple{project(out), nil}
+		return ir.PyTuple{alone(project(out), 1), nil}
 	}
 	if head == 0 {
 		f.fail(ir.ErrZeroDivision, "float division by zero")
@@ -145,10 +147,7 @@ func attention(f *frame) any {
 	if f.bool("average_attn_weights") {
 		weights = f.tensor("mean.dim", weights, []int{1})
 	}
-	if !batched {
-		weights = f.tensor("squeeze.dim", weights, 0)
-	}
-	return ir.PyTuple{out, weights}
+	return ir.PyTuple{alone(out, 1), alone(weights, 0)}
 }
 
 // checkAttention checks the ranks and reports whether there is a batch.

@@ -45,7 +45,7 @@ func gaussianNLL(f *frame) any {
 			f.fail(ir.ErrValue, "var is of incorrect size")
 		}
 	}
-	f.knownReduction("%s is not valid")
+	f.namedReduction("%s is not valid")
 	variance = f.tensor("clamp_", f.tensor("clone", variance), Kw("min", f.arg("eps")))
 	logarithm := f.tensor("log", variance)
 	square := f.tensor("pow.Tensor_Scalar", f.tensor("sub.Tensor", x, y), 2)
@@ -78,7 +78,7 @@ func multilabelSoftMargin(f *frame) any {
 	dim := x.Dim() - 1
 	classes := f.sizeAt(x, dim)
 	loss = f.tensor("div.Tensor", f.tensor("sum.dim_IntList", loss, []int{dim}), classes)
-	f.knownReduction("%s is not valid")
+	f.namedReduction("%s is not valid")
 	return f.reduce(loss)
 }
 

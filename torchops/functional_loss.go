@@ -32,7 +32,7 @@ func losses() map[string]func(f *frame) any {
 			return f.op(op, append(f.args("log_probs", "targets", "input_lengths", "target_lengths", "blank"), f.reduction(), f.arg("zero_infinity"))...)
 		},
 		"poisson_nll_loss": func(f *frame) any {
-			f.knownReduction("%s is not a valid value for reduction")
+			f.namedReduction("%s is not a valid value for reduction")
 			return f.op("poisson_nll_loss", append(f.args("input", "target", "log_input", "full", "eps"), f.reduction())...)
 		},
 		"triplet_margin_loss": func(f *frame) any {
@@ -81,15 +81,15 @@ func (f *frame) reduction() int {
 	case "sum":
 		return 2
 	}
-	f.fail(ir.ErrValue, "%s is not a valid value for reduction", name)
+	f.fail(ir.ErrValue, "%s is not a valid value for reduction", textOf(name))
 	return 0
 }
 
 // reductionName returns the name of the reduction; size_average and reduce, where
 // one of them is given, take its place.
-func (f *frame) reductionName() string {
+func (f *frame) reductionName() any {
 	if f.of.param("reduce") < 0 || !f.given("size_average") && !f.given("reduce") {
-		return f.string("reduction")
+		return f.arg("reduction")
 	}
 	switch {
 	case f.given("reduce") && !f.bool("reduce"):
@@ -105,8 +105,17 @@ func (f *frame) knownReduction(format string) {
 	switch name := f.reductionName(); name {
 	case "none", "mean", "sum":
 	default:
-		f.fail(ir.ErrValue, format, name)
+		f.fail(ir.ErrValue, format, textOf(name))
 	}
+}
+
+// namedReduction is knownReduction where Python adds the message to the name,
+// which therefore has to be one.
+func (f *frame) namedReduction(format string) {
+	if name := f.reductionName(); kindOf(name) != notNumber || name == nil {
+		f.fail(ir.ErrType, "unsupported operand type(s) for +: '%s' and 'str'", typeName(name))
+	}
+	f.knownReduction(format)
 }
 
 // reduce applies the reduction to a loss per element.
@@ -137,7 +146,7 @@ func binaryCrossEntropy(f *frame) any {
 	f.wantSize("Using a target size (%s) that is different to the input size (%s) is deprecated. Please ensure they have the same size.")
 	w := f.t("weight")
 	if w != nil {
-		shape, err := broadcastShapes(f.t("target").Shape(), w.Shape())
+		shape, err := broadcastShapes([][]int{f.t("target").Shape(), w.Shape()}, sizeText)
 		mustNot(f.of.target.Name(), err)
 		w = f.tensor("expand", w, shape)
 	}

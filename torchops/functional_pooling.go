@@ -136,7 +136,10 @@ func kindOfList(v any) string {
 func lpPool(n int) func(f *frame) any {
 	return func(f *frame) any {
 		x, norm := f.t("input"), f.float("norm_type")
-		window := product(f.dims("kernel_size", n))
+		window := f.arg("kernel_size")
+		if n > 1 {
+			window = product(f.dims("kernel_size", n))
+		}
 		switch {
 		case norm == 0:
 			f.fail(ir.ErrValue, "norm_type must be a non-zero value, but got %s", f.repr("norm_type"))

@@ -179,6 +179,16 @@ func (r *recording) value(v any) (any, error) {
 					return nil, err
 				}
 				return ir.PyTuple(list.([]any)), nil
+			case "dict":
+				dict := ir.NewPyDict(nil, nil)
+				for key, item := range x.(map[string]any) {
+					value, err := r.value(item)
+					if err != nil {
+						return nil, err
+					}
+					dict.Set(key, value)
+				}
+				return dict, nil
 			case "ellipsis":
 				return ir.Ellipsis{}, nil
 			case "slice":

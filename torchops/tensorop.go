@@ -111,7 +111,7 @@ func tensorContains(m *libtorch.Mode, t *Tensor, v any) (any, error) {
 	}
 	equals, ok := found.(*Tensor)
 	if !ok {
-		return nil, ir.Errorf(ir.ErrRuntime, "Tensor.__contains__ only supports Tensor or scalar, but you passed in a %s.", typeName(v))
+		return nil, ir.Errorf(ir.ErrRuntime, "Tensor.__contains__ only supports Tensor or scalar, but you passed in a <class '%s'>.", typeName(v))
 	}
 	s.Add(equals)
 	anyTrue, err := CallMode(m, "aten::any", []any{equals}, nil)

@@ -10,7 +10,7 @@ import (
 func dimOrder(f *frame) any {
 	t := f.t("self")
 	if t.Layout() == SparseCOO {
-		f.fail(ir.ErrAttribute, "Can't get dim order on sparse type: %v Use Tensor.to_dense() to convert to a dense tensor first.", t.DType())
+		f.fail(ir.ErrAttribute, "Can't get dim order on sparse type: torch.sparse.%sTensor Use Tensor.to_dense() to convert to a dense tensor first.", tensorTypes[t.DType()])
 	}
 	var formats []any
 	check, isBool := f.arg("ambiguity_check").(bool)
@@ -43,6 +43,12 @@ func dimOrder(f *frame) any {
 		f.fail(ir.ErrRuntime, "The tensor does not have unique dim order.")
 	}
 	return ir.PyTuple(intList(order))
+}
+
+// tensorTypes are what the types of tensors are called after.
+var tensorTypes = map[DType]string{
+	UInt8: "Byte", Int8: "Char", Int16: "Short", Int32: "Int", Int64: "Long", Float16: "Half", Float32: "Float", Float64: "Double",
+	Complex32: "ComplexHalf", Complex64: "ComplexFloat", Complex128: "ComplexDouble", Bool8: "Bool", BFloat16: "BFloat16",
 }
 
 func equalNeighbours(x []int) bool {

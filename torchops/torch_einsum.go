@@ -125,7 +125,7 @@ func tensordot(f *frame) any {
 	default:
 		list, kind := items(dims)
 		if kind == "" {
-			f.fail(ir.ErrRuntime, "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got dims=%s", f.repr("dims"))
+			f.fail(ir.ErrRuntime, "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got dims=%s", textOf(dims))
 		}
 		if len(list) < 2 {
 			f.fail(ir.ErrValue, "not enough values to unpack (expected 2, got %d)", len(list))
@@ -151,8 +151,7 @@ func cdist(f *frame) any {
 		"use_mm_for_euclid_dist_if_necessary": nil, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2,
 	}[f.arg("compute_mode")]
 	if !ok {
-		text, _ := f.arg("compute_mode").(string)
-		f.fail(ir.ErrValue, "%s is not a valid value for compute_mode", text)
+		f.fail(ir.ErrValue, "%s is not a valid value for compute_mode", textOf(f.arg("compute_mode")))
 	}
 	return f.op("cdist", f.arg("x1"), f.arg("x2"), f.arg("p"), mode)
 }

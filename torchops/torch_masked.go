@@ -168,7 +168,7 @@ func (f *frame) identity(op string, x *Tensor, order any) *Tensor {
 			value = math.Inf(1)
 		}
 	case "median":
-		value = math.NaN()
+		value = math.Float64frombits(0x7ff8000000000000) // Python's
 		if !dt.IsFloat() {
 			dt = Float32
 		}
@@ -178,6 +178,8 @@ func (f *frame) identity(op string, x *Tensor, order any) *Tensor {
 			value = math.Inf(-1)
 		case dt.IsComplex() && op == "logsumexp":
 			value = complex(math.Inf(-1), 0)
+		case dt.IsComplex():
+			f.fail(ir.ErrType, "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
 		case least != nil:
 			value = least
 		}
@@ -185,6 +187,8 @@ func (f *frame) identity(op string, x *Tensor, order any) *Tensor {
 		switch {
 		case dt.IsFloat():
 			value = math.Inf(1)
+		case dt.IsComplex():
+			f.fail(ir.ErrType, "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
 		case most != nil:
 			value = most
 		}

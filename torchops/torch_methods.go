@@ -125,6 +125,9 @@ func (f *frame) resize(shape []int) any {
 		f.fail(ir.ErrRuntime, "requested resize to %s (%d elements in total), but the given tensor has a size of %s (%d elements). autograd's resize can only change the shape of a given tensor, while preserving the number of elements. ",
 			join(shape), product(shape), join(t.Shape()), t.Numel())
 	}
+	if contiguousIn(ContiguousFormat, t.Shape(), t.Strides()) {
+		return f.op("view", f.tensor("alias", t), shape)
+	}
 	return f.op("view", f.tensor("contiguous", t), shape)
 }
 

@@ -93,6 +93,9 @@ func broadcastShapesOf(f *frame) any {
 		}
 		list, kind := items(v)
 		if kind == "" {
+			if _, isString := v.(string); isString {
+				f.fail(ir.ErrType, "'<' not supported between instances of 'str' and 'int'")
+			}
 			if kindOf(v) != intKind {
 				f.fail(ir.ErrRuntime, "Input shapes should be of type ints, a tuple of ints, or a list of ints, got %s", reprOf(v))
 			}
@@ -104,14 +107,14 @@ func broadcastShapesOf(f *frame) any {
 		}
 		shapes = append(shapes, shape)
 	}
-	shape, err := broadcastShapes(shapes...)
+	shape, err := broadcastShapes(shapes, tupleText)
 	mustNot(f.of.target.Name(), err)
 	return ir.PyTuple(intList(shape))
 }
 
 // broadcastShapes returns the shape that tensors of the given ones have in
-// common.
-func broadcastShapes(shapes ...[]int) ([]int, error) {
+// common; text writes one for a message.
+func broadcastShapes(shapes [][]int, text func([]int) string) ([]int, error) {
 	n := 0
 	for _, s := range shapes {
 		n = max(n, len(s))
@@ -134,7 +137,7 @@ func broadcastShapes(shapes ...[]int) ([]int, error) {
 			}
 			if size != 1 && size != *at {
 				return nil, ir.Errorf(ir.ErrRuntime, "Attempting to broadcast a dimension of length %d at %d! Mismatching argument at index %d had %s; but expected shape should be broadcastable to %s",
-					size, i, k, tupleText(s), reprOf(intList(common)))
+					size, i, k, text(s), reprOf(intList(common)))
 			}
 		}
 	}
