@@ -10,7 +10,7 @@ import (
 
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
-	"github.com/torchfx-go/torchfx/nn/functional"
+	"github.com/torchfx-go/torchfx/torchops"
 )
 
 // tables says how the rows of a table are repeated, by one of its parts or the
@@ -327,12 +327,11 @@ func tableForms(t *tableCheck) string {
 			continue
 		}
 		t.rows++
-		if !strings.HasPrefix(fmt.Sprint(row[0]), "torch.nn.functional.") {
-			continue // a function of torch, which is recorded as it is called
-		}
 		checked++
-		target := strings.TrimPrefix(fmt.Sprint(row[2]), "torch.nn.functional.")
-		positional, keyword, ok := functional.Recorded(target)
+		// the function is of the module of the one that hands it to torch.fx
+		within, handed := fmt.Sprint(row[0]), fmt.Sprint(row[2])
+		target := within[:strings.LastIndexByte(within, '.')+1] + handed[strings.LastIndexByte(handed, '.')+1:]
+		positional, keyword, ok := torchops.RecordedForm(ir.FuncOf(target))
 		if !ok {
 			t.res.fault("expected a function %s, got none", target)
 			continue

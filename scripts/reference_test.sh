@@ -3,6 +3,9 @@
 #
 #     scripts/reference_test.sh [REGEXP]      only the cases whose name matches
 #
+# The functions that are Python code in PyTorch follow: calls of them are recorded, and repeated bit by bit, with
+# their errors. REGEXP then is one of function names.
+#
 # Needs the Python environment that `make reference` makes and the libtorch that `torchfx setup` makes.
 # Takes about 2 GB in third_party/reference-cases, which is made anew each time.
 set -euo pipefail
@@ -31,6 +34,10 @@ bin/torchfx parity --run "$only" "$cases"
 # PyTorch loads and runs what Go writes of the cases, as they are and rewritten
 TORCHFX_PYTHON=$PWD/$python TORCHFX_CASES=$PWD/$cases TORCHFX_FIXTURES=$(realpath "$fixtures") \
   go test ./parity -count=1 -timeout 30m -v -run 'TestWrittenInPython$' | grep -v '^ *=== \|^ *--- PASS'
+calls=third_party/reference-calls
+rm -rf "$calls"
+"$python" scripts/reference_calls.py --fixtures "$fixtures" --out "$calls" --only "$only"
+TORCHFX_REFERENCE_CALLS=$PWD/$calls go test ./torchops -count=1 -run TestReferenceCalls
 if [[ -z $only ]]; then
   # PyTorch imports and runs the folders that Go writes, and Go those of PyTorch
   export TORCHFX_PYTHON=$PWD/$python

@@ -3,6 +3,7 @@ package torchops
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -291,12 +292,23 @@ func (c *composed) chosen(values []any) *composed {
 	return c
 }
 
+// RecordedForm returns what a trace records of a call of f, a function that is
+// Python code in PyTorch: the parameters by position and those by keyword. ok is
+// false for functions that are recorded as they were called.
+func RecordedForm(f *ir.Func) (positional, keyword []string, ok bool) {
+	c := composedFunctions[f]
+	if c == nil || c.positional == nil && c.keyword == nil {
+		return nil, nil, false
+	}
+	return slices.Clone(c.positional), slices.Clone(c.keyword), true
+}
+
 // record notes a call in the form in which torch.fx records it.
 func (c *composed) record(r Recorder, args []any, kw []Kwarg) any {
 	values, err := c.bind(args, kw)
 	mustNot(c.target.Name(), err)
 	if c = c.chosen(values); c.positional == nil && c.keyword == nil {
-		into, ok := unrecorded[c.target.Name()]
+		into, ok := passedOn[c.target.Name()]
 		if !ok {
 			mustNot(c.target.Name(), ir.Errorf(ir.ErrTrace, noControlFlow))
 		}
@@ -323,9 +335,9 @@ func (c *composed) record(r Recorder, args []any, kw []Kwarg) any {
 	return r.Record(ir.CallFunction, c.target, positional, keywords)
 }
 
-// unrecorded are the functions that do not hand themselves to torch.fx but call
+// passedOn are the functions that do not hand themselves to torch.fx but call
 // one function or method that does.
-var unrecorded map[string]func(arg func(name string) any) any
+var passedOn map[string]func(arg func(name string) any) any
 
 func init() {
 	interpolate := ir.FuncOf("torch.nn.functional.interpolate")
@@ -333,7 +345,7 @@ func init() {
 		kw = append([]Kwarg{{"size", arg("size")}, {"scale_factor", arg("scale_factor")}}, kw...)
 		return Dispatch(ir.CallFunction, interpolate, []any{arg("input")}, kw)
 	}
-	unrecorded = map[string]func(arg func(name string) any) any{
+	passedOn = map[string]func(arg func(name string) any) any{
 		"torch.nn.functional.sigmoid": func(arg func(string) any) any { return Dispatch(ir.CallMethod, "sigmoid", []any{arg("input")}, nil) },
 		"torch.nn.functional.tanh":    func(arg func(string) any) any { return Dispatch(ir.CallMethod, "tanh", []any{arg("input")}, nil) },
 		"torch.nn.functional.upsample": func(arg func(string) any) any {

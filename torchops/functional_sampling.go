@@ -22,12 +22,21 @@ func samplers() map[string]func(f *frame) any {
 		"grid_sample": gridSample,
 		"affine_grid": affineGrid,
 		"fold": func(f *frame) any {
-			return f.op("col2im", f.t("input"), f.dims("output_size", 2), f.dims("kernel_size", 2), f.dims("dilation", 2), f.dims("padding", 2), f.dims("stride", 2))
+			return f.op("col2im", f.t("input"), f.pair("output_size"), f.pair("kernel_size"), f.pair("dilation"), f.pair("padding"), f.pair("stride"))
 		},
 		"unfold": func(f *frame) any {
-			return f.op("im2col", f.t("input"), f.dims("kernel_size", 2), f.dims("dilation", 2), f.dims("padding", 2), f.dims("stride", 2))
+			return f.op("im2col", f.t("input"), f.pair("kernel_size"), f.pair("dilation"), f.pair("padding"), f.pair("stride"))
 		},
 	}
+}
+
+// pair returns two numbers; one stands for both, a list of one does not.
+func (f *frame) pair(name string) []int {
+	p := f.dims(name, 2)
+	if len(p) != 2 {
+		f.fail(ir.ErrRuntime, "It is expected %s equals to 2, but got size %d", name, len(p))
+	}
+	return p
 }
 
 // upsampling names the operator of a mode by the number of spatial dimensions,

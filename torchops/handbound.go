@@ -146,21 +146,6 @@ func init() {
 			return b.conj()
 		}, params)
 	}
-	for _, name := range []string{"torch.split", "torch.functional.split", "torch.Tensor.split"} {
-		if _, composed := implementations.Load(ir.FuncOf(name)); composed {
-			continue
-		}
-		define(name, "tensor, split_size, dim?", func(m *libtorch.Mode, a []any) (any, error) {
-			op := "aten::split.Tensor"
-			if isSequence(a[1]) {
-				op = "aten::split_with_sizes"
-			}
-			if a[2] == nil {
-				a = a[:2]
-			}
-			return CallMode(m, op, a, nil)
-		})
-	}
 	define("torch.is_tensor", "obj", func(_ *libtorch.Mode, a []any) (any, error) {
 		_, is := a[0].(*Tensor)
 		return is, nil

@@ -47,7 +47,12 @@ func shapeBodies() map[string]func(f *frame) any {
 			if one := tensors.([]any); len(one) == 1 {
 				tensors = one[0]
 			}
-			if isSequence(tensors) {
+			if list, kind := items(tensors); kind != "" {
+				for i, t := range list {
+					if _, ok := t.(*Tensor); !ok {
+						f.fail(ir.ErrType, "expected Tensor as element %d in argument 0, but got %s", i, typeName(t))
+					}
+				}
 				return ir.PyTuple(f.tuple(name+".Sequence", tensors))
 			}
 			if _, ok := tensors.(*Tensor); !ok {
@@ -72,8 +77,8 @@ func (f *frame) out(op, outOp string, args ...any) any {
 // split is Tensor.split, by sizes or by one size for all.
 func split(f *frame) any {
 	size := f.arg("split_size")
-	if t, ok := size.(*Tensor); ok {
-		whole, err := toInt(f.mode, t)
+	if t, ok := size.(*Tensor); ok && t.Numel() == 1 {
+		whole, err := toInt(f.mode, f.item(t))
 		mustNot(f.of.name, err)
 		size = whole
 	}

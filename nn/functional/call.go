@@ -5,12 +5,6 @@ import (
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-func init() {
-	for _, b := range builtins {
-		torch.DefineBuiltin(b.target, b.overloads...)
-	}
-}
-
 // Distance is the type of what triplet_margin_with_distance_loss takes as
 // distance_function; a module with such a Forward will do as well.
 type Distance = func(x, y *torch.Tensor) *torch.Tensor
