@@ -112,7 +112,7 @@ func (f *frame) op(name string, args ...any) any {
 	}
 	o, err := libtorch.Find("aten::" + name)
 	mustNot("aten::"+name, err)
-	v, err := callOperator(f.mode, o, args, kw, matchPublicNumbers)
+	v, err := callOperator(f.mode, o, args, kw)
 	if refused, ok := errors.AsType[*mismatch](err); ok {
 		err = ir.Errorf(ir.ErrType, "%s", refused.text)
 	}
