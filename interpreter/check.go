@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -84,9 +83,7 @@ func (c *checking) node(path string, m *ir.GraphModule, n *ir.Node) {
 			report(path+target, notCallable(target, v))
 		}
 	case ir.CallMethod:
-		if f := method(target); !torch.Implemented(f) {
-			report(f.Name(), ir.Errorf(ir.ErrUnsupported, "method %s: expected one that tensors have here", target))
-		}
+		c.called(method(target), report)
 	case ir.CallFunction:
 		c.function(n.Func(), report)
 		for _, a := range n.Args() { // operators that a higher-order one calls
@@ -98,20 +95,19 @@ func (c *checking) node(path string, m *ir.GraphModule, n *ir.Node) {
 }
 
 func (c *checking) function(f *ir.Func, report func(string, error)) {
-	switch {
-	case f.Kind() == ir.HigherOrder:
-		if hops[f] == nil {
-			report(f.Name(), unsupportedHigherOrder(f))
-		}
-	case f.Kind() == ir.Overload:
-		switch _, err := libtorch.Find(f.Op()); {
-		case errors.Is(err, ir.ErrMissing):
-			report("libtorch", err) // once, not for each operator
-		case err != nil:
-			report(f.Name(), err)
-		}
-	case !torch.Implemented(f):
-		report(f.Name(), ir.Errorf(ir.ErrUnsupported, "function %s: expected one that is implemented here", f))
+	if f.Kind() != ir.HigherOrder {
+		c.called(f, report)
+	} else if hops[f] == nil {
+		report(f.Name(), unsupportedHigherOrder(f))
+	}
+}
+
+func (c *checking) called(f *ir.Func, report func(string, error)) {
+	switch err := torch.Check(f); {
+	case errors.Is(err, ir.ErrMissing):
+		report("libtorch", err) // once, not for each operator
+	case err != nil:
+		report(f.Name(), err)
 	}
 }
 

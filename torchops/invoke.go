@@ -27,21 +27,11 @@ func Invoke(m *libtorch.Mode, f *ir.Func, args []any, kw []Kwarg) (any, error) {
 	if f.Op() != "" {
 		return CallMode(m, f.Op(), args, kw)
 	}
-	return nil, failed(f.Name(), nil, nil, unknownFunction(f))
+	return nil, failed(f.Name(), nil, nil, Check(f))
 }
 
-// Implemented reports whether [Invoke] knows what f is. For an operator overload
-// that needs libtorch, which knows its own and those of custom libraries.
-func Implemented(f *ir.Func) bool {
-	if implementationOf(f) != nil {
-		return true
-	}
-	if f.Op() == "" {
-		return false
-	}
-	_, err := libtorch.Find(f.Op())
-	return err == nil
-}
+// Implemented reports whether [Invoke] knows what f is; see [Check].
+func Implemented(f *ir.Func) bool { return Check(f) == nil }
 
 // implementations holds what is computed on this side of the dispatcher, filled
 // while packages are initialised, and what was found for other names since.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -117,13 +118,33 @@ func spellings(name string) func(yield func(string) bool) {
 	}
 }
 
-// unknownFunction says that nothing is known under a name, and what is near.
-func unknownFunction(f *ir.Func) error {
+// Check says why [Invoke] cannot call f, and which known name is nearest; nil where
+// it can. For an operator it asks the libtorch that is set up.
+func Check(f *ir.Func) error {
+	if implementationOf(f) != nil {
+		return nil
+	}
+	if f.Op() != "" {
+		_, err := libtorch.Find(f.Op())
+		return err
+	}
+	if f.Kind() == ir.Packet {
+		if err := libtorch.Open(); err != nil {
+			return err
+		}
+	}
+	what, name := "function", f.Name()
+	if rest, ok := strings.CutPrefix(name, tensorMethod); ok {
+		what, name = "method", rest
+	}
 	hint := ""
 	if near := Nearest(f.Name()); near != "" {
-		hint = "; the nearest is " + near
+		hint = "; the nearest is " + strings.TrimPrefix(near, tensorMethod)
 	}
-	return ir.Errorf(ir.ErrUnsupported, "%s: expected a function that is implemented here%s", f.Name(), hint)
+	if what == "method" {
+		return ir.Errorf(ir.ErrUnsupported, "method %s: expected one that tensors have here%s", name, hint)
+	}
+	return ir.Errorf(ir.ErrUnsupported, "%s %s: expected one that is implemented here%s", what, name, hint)
 }
 
 // Names lists the functions, methods and properties that [Invoke] knows beside
@@ -145,6 +166,10 @@ func Names() []string {
 // Nearest returns the known name that is most like one that is not, "" where none
 // is like it: the same module or class, and a name that differs in few letters.
 func Nearest(name string) string {
+	const longest = 128 // of a name that a file may hold
+	if len(name) > longest {
+		return ""
+	}
 	cut := strings.LastIndexByte(name, '.') + 1
 	module, base := name[:cut], name[cut:]
 	best, least := "", len(base)/3+1
