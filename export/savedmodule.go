@@ -282,7 +282,7 @@ func (r *savedReader) layer(i *Instance, path string) *SavedModule {
 		if name == "" || name[0] == '_' || noParameter[name] && !(name == "mode" && (m.Class == "Upsample" || m.Class == "EmbeddingBag")) {
 			continue
 		}
-		if name == "output_padding" && !strings.Contains(m.Class, "Transpose") {
+		if name == "output_padding" && !strings.Contains(m.Class, "Transpose") || name == "proj_size" && m.Class != "LSTM" {
 			continue
 		}
 		if a, err := argOf(v, 0); err == nil {
