@@ -121,6 +121,21 @@ func (p *Program) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
 	return p.interp.RunFlat(ctx, leaves)
 }
 
+// Compile plans the program for production; see [interpreter.Compile]. The plan
+// computes what [Program.Run] does, takes what that takes and checks the same
+// guards. It keeps the tensors of the state that the program has now, also after
+// [Program.Close]; after [Program.Reset] the program has others.
+func (p *Program) Compile(opts ...interpreter.PlanOption) (*interpreter.Plan, error) {
+	if err := p.enter("Compile"); err != nil {
+		return nil, err
+	}
+	defer p.mu.RUnlock()
+	if p.guards != nil {
+		opts = append(opts[:len(opts):len(opts)], interpreter.PlanCheck(p.check))
+	}
+	return interpreter.Compile(p.module, opts...)
+}
+
 // check asks the guards; a tensor that is closed is an error, too.
 func (p *Program) check(leaves []any) error {
 	refused, err := torch.Try(func() error { return p.guards.Check(leaves) })

@@ -34,8 +34,9 @@ func decode(w []uint64, returns []ir.Param) ([]any, error) {
 // A decoder reads values. The first error sticks; reading goes on, so that every
 // handle in the stream gets an owner.
 type decoder struct {
-	w   []uint64
-	err error
+	w      []uint64
+	err    error
+	tuples bool // a tuple is an ir.PyTuple, not a list
 }
 
 func (d *decoder) next() uint64 {
@@ -119,6 +120,9 @@ func (d *decoder) value(t *ir.Type) any {
 			}
 			items[i] = d.value(elem)
 		}
+		if d.tuples {
+			return ir.PyTuple(items)
+		}
 		return items
 	case C.TFX_DICT:
 		entries := make([]any, n)
@@ -131,6 +135,9 @@ func (d *decoder) value(t *ir.Type) any {
 			entries[i] = []any{k, d.value(value)}
 		}
 		return entries
+	}
+	if head&0xff == C.TFX_ABSENT {
+		return Absent{}
 	}
 	return nil // none and undefined
 }
@@ -211,6 +218,8 @@ func closeAll(values []any) {
 				t.Close()
 			}
 		case []any:
+			closeAll(v)
+		case ir.PyTuple:
 			closeAll(v)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// A handle is one reference to an object of libtorch: what Tensor, Generator and
-// Object have in common. It dies in one of two ways, by Close or by the
+// A handle is one reference to an object of libtorch: what Tensor, Generator,
+// Object, Plan and Frame have in common. It dies in one of two ways, by Close or by the
 // collector, and never while a call uses it.
 type handle struct {
 	what    remains
@@ -32,18 +32,24 @@ const (
 	kindTensor handleKind = iota
 	kindGenerator
 	kindObject
+	kindPlan
+	kindFrame
 )
 
 // own makes h the owner of a reference.
 func (h *handle) own(what remains) {
 	h.what = what
 	h.cleanup = runtime.AddCleanup(h, sweep, what)
-	born(what.bytes)
+	if what.kind < kindPlan {
+		born(what.bytes)
+	}
 }
 
 // sweep is the net under Close.
 func sweep(what remains) {
-	swept.Add(what.bytes + tensorOverhead)
+	if what.kind < kindPlan {
+		swept.Add(what.bytes + tensorOverhead)
+	}
 	what.free()
 	collectReleased()
 }
@@ -53,7 +59,9 @@ func sweep(what remains) {
 // program may call operators of its own.
 func (what remains) free() {
 	profileRemove(what.key)
-	died(what.bytes)
+	if what.kind < kindPlan {
+		died(what.bytes)
+	}
 	switch impl := C.uint64_t(what.impl); what.kind {
 	case kindTensor:
 		C.tfx_tensor_release(impl)
@@ -61,6 +69,10 @@ func (what remains) free() {
 		C.tfx_generator_release(impl)
 	case kindObject:
 		C.tfx_object_release(impl)
+	case kindPlan:
+		C.tfx_plan_release(impl)
+	case kindFrame:
+		C.tfx_frame_release(impl)
 	}
 }
 

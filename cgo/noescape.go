@@ -35,5 +35,21 @@ package libtorch
 // #cgo nocallback tfx_add_batch_dim
 // #cgo noescape tfx_remove_batch_dim
 // #cgo nocallback tfx_remove_batch_dim
+// #cgo noescape tfx_plan_new
+// #cgo nocallback tfx_plan_new
+// #cgo nocallback tfx_plan_release
+// #cgo noescape tfx_plan_layouts
+// #cgo nocallback tfx_plan_layouts
+// #cgo noescape tfx_frame_new
+// #cgo nocallback tfx_frame_new
+// #cgo nocallback tfx_frame_release
+// #cgo nocallback tfx_frame_clear
+// #cgo nocallback tfx_frame_stop
+// #cgo noescape tfx_frame_run
+// #cgo nocallback tfx_frame_run
+// #cgo noescape tfx_frame_put
+// #cgo nocallback tfx_frame_put
+// #cgo noescape tfx_frame_values
+// #cgo nocallback tfx_frame_values
 // #include "trampoline.h"
 import "C"

@@ -100,5 +100,30 @@ static inline int32_t tfx_warnings(uint64_t* w, uint64_t n, tfx_out* o) { return
 static inline int32_t tfx_set_deterministic(int32_t on, int32_t warn_only, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->set_deterministic(on, warn_only, w, n, o);
 }
+static inline int32_t tfx_plan_new(const uint64_t* words, uint64_t nwords, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->plan_new(words, nwords, w, n, o);
+}
+static inline void tfx_plan_release(uint64_t plan) { tfx_table->plan_release(plan); }
+static inline int32_t tfx_plan_layouts(uint64_t plan, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->plan_layouts(plan, w, n, o);
+}
+static inline int32_t tfx_frame_new(uint64_t plan, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->frame_new(plan, w, n, o);
+}
+static inline void tfx_frame_release(uint64_t frame) { tfx_table->frame_release(frame); }
+static inline void tfx_frame_clear(uint64_t frame) { tfx_table->frame_clear(frame); }
+static inline void tfx_frame_stop(uint64_t frame) { tfx_table->frame_stop(frame); }
+static inline int32_t tfx_frame_run(uint64_t frame, const tfx_mode* m, const uint64_t* in, uint64_t nin, tfx_run* run,
+                                    uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->frame_run(frame, m, in, nin, run, w, n, o);
+}
+static inline int32_t tfx_frame_put(uint64_t frame, const uint64_t* in, uint64_t nin, uint64_t* w, uint64_t n,
+                                    tfx_out* o) {
+  return tfx_table->frame_put(frame, in, nin, w, n, o);
+}
+static inline int32_t tfx_frame_values(uint64_t frame, const uint64_t* slots, uint64_t nslots, uint64_t* w, uint64_t n,
+                                       tfx_out* o) {
+  return tfx_table->frame_values(frame, slots, nslots, w, n, o);
+}
 
 #endif  // TFX_TRAMPOLINE_H_

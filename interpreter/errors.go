@@ -43,7 +43,15 @@ func (e *NodeError) Unwrap() error { return e.Err }
 
 // nodeError describes the failure of the node that r is at.
 func (r *Run) nodeError(cause error) error {
-	n := r.node
+	args, kwargs, err := r.Args(r.node)
+	if err != nil {
+		args, kwargs = nil, nil
+	}
+	return newNodeError(r.node, cause, args, kwargs)
+}
+
+// newNodeError describes the failure of a node with these arguments.
+func newNodeError(n *ir.Node, cause error, args []any, kwargs []torch.Kwarg) error {
 	e := &NodeError{Node: n.Name(), Op: n.Op().String(), Text: n.Format(), Err: cause}
 	if n.Op() != ir.Placeholder && n.Op() != ir.Output {
 		e.Op = n.Target().String()
@@ -53,13 +61,13 @@ func (r *Run) nodeError(cause error) error {
 	var operator *torch.Error
 	if errors.As(cause, &operator) && operator == cause {
 		e.Args, e.Err = operator.Args, operator.Err
-	} else if args, kwargs, err := r.Args(n); err == nil {
-		for i, a := range args {
-			e.Args = append(e.Args, fmt.Sprintf("%d: %s", i, torch.Describe(a)))
-		}
-		for _, k := range kwargs {
-			e.Args = append(e.Args, k.Name+": "+torch.Describe(k.Value))
-		}
+		return e
+	}
+	for i, a := range args {
+		e.Args = append(e.Args, fmt.Sprintf("%d: %s", i, torch.Describe(a)))
+	}
+	for _, k := range kwargs {
+		e.Args = append(e.Args, k.Name+": "+torch.Describe(k.Value))
 	}
 	return e
 }

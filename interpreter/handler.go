@@ -107,6 +107,11 @@ func (Default) CallModule(r *Run, path string, args []any, kwargs []torch.Kwarg)
 	if err != nil {
 		return nil, err
 	}
+	return r.callModule(path, v, args, kwargs)
+}
+
+// callModule calls v, which stands at path.
+func (r *Run) callModule(path string, v any, args []any, kwargs []torch.Kwarg) (any, error) {
 	switch m := v.(type) {
 	case *ir.GraphModule:
 		named := make(map[string]any, len(kwargs))

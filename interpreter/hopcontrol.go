@@ -116,12 +116,17 @@ func goesOn(w work, test *ir.GraphModule, carried, extra []any) (bool, error) {
 	if items, ok := list(v); ok && len(items) == 1 {
 		v = items[0]
 	}
+	return loopGoesOn(w.r, v)
+}
+
+// loopGoesOn is what the condition of a loop has said.
+func loopGoesOn(r *Run, v any) (bool, error) {
 	switch v := v.(type) {
 	case bool:
 		return v, nil
 	case *torch.Tensor:
 		if len(v.Shape()) == 0 && v.DType() == ir.Bool8 {
-			return w.r.truth(v)
+			return r.truth(v)
 		}
 	}
 	return false, ir.Errorf(ir.ErrRuntime, "while_loop: expected a condition that returns a boolean scalar tensor or a bool, got %s", torch.Describe(v))

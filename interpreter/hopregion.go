@@ -63,8 +63,20 @@ func hintsWrapper(r *Run, args []any, _ []torch.Kwarg) (any, error) {
 
 // wrap_with_autocast(device, dtype, enabled, cache_enabled, graph, *operands)
 func wrapWithAutocast(r *Run, args []any, _ []torch.Kwarg) (any, error) {
+	a, err := autocastOf(args)
+	if err != nil {
+		return nil, err
+	}
+	mode := r.mode
+	mode.Autocast = a
+	return r.call(mode, args[4].(*ir.GraphModule), args[5:])
+}
+
+// autocastOf reads the region that a wrap_with_autocast describes.
+func autocastOf(args []any) (*libtorch.Autocast, error) {
 	o := operands{name: "wrap_with_autocast", args: args}
-	enabled, g := o.flag(2), o.graph(4)
+	enabled := o.flag(2)
+	o.graph(4)
 	name, ok := o.at(0).(string)
 	if !ok {
 		o.fail(0, "a device type")
@@ -76,12 +88,10 @@ func wrapWithAutocast(r *Run, args []any, _ []torch.Kwarg) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := libtorch.Autocast{Device: device.Kind(), Disabled: !enabled}
+	a := &libtorch.Autocast{Device: device.Kind(), Disabled: !enabled}
 	a.DType, _ = o.at(1).(ir.DType) // None is the device's own
 	if cache, ok := o.at(3).(bool); ok {
 		a.NoCache = !cache
 	}
-	mode := r.mode
-	mode.Autocast = &a
-	return r.call(mode, g, o.rest(5))
+	return a, nil
 }

@@ -2,29 +2,282 @@ package interpreter
 
 import (
 	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// A Plan is a graph module compiled for production: everything resolved once, one
-// crossing a run. It is to be immutable and shared by goroutines. An [Interpreter]
-// computes the same and is there now.
+// A Plan is a graph module compiled for production: operators, defaults, constants
+// and the graphs of higher-order operators are resolved once, and a run is one
+// crossing to libtorch, in which each value is freed after its last use and
+// intermediate results are written to memory that was planned for the shapes of
+// the inputs. It computes what an [Interpreter] of the module computes, to the
+// last bit. [Plan.Dump] tells what runs where.
 //
-// State: the signatures stand; [Compile] answers with an error wrapping
-// [ir.ErrUnsupported].
-type Plan struct{}
+// A Plan is immutable and may be run by any number of goroutines at once. It
+// keeps the module's tensors as they were when it was compiled, and shares their
+// elements: what a graph writes into a buffer the next run sees, as with the
+// Interpreter. Changes of the graph or of which tensor an attribute is have no
+// effect.
+//
+// Memory: each run that is going on has a block for its intermediate results, kept
+// for the next run, as large as the largest shape class that it has met. Results
+// never lie in it.
+type Plan struct {
+	module  *ir.GraphModule
+	graph   *ir.Graph
+	in      *Interpreter // of the graphs that Go runs
+	mode    libtorch.Mode
+	native  *libtorch.Plan
+	steps   []planStep
+	slots   []slotInfo
+	modes   []libtorch.Mode
+	inputs  []planInput
+	output  operand
+	results []int // slots that the output reads
+	literal []any
+	first   int  // steps before it look at the inputs alone and are Go's
+	vmap    bool // Go's steps change the mode for those after them
+	frames  chan *planFrame
+	check   func(leaves []any) error // nil for none
+
+	mu     sync.RWMutex // held for reading by runs, for writing by Close
+	closed bool
+}
+
+// A planInput is one placeholder.
+type planInput struct {
+	node     *ir.Node
+	starred  bool // takes what is left
+	fallback any
+	optional bool // fallback is there
+	crosses  bool // the bridge reads it
+}
 
 // A PlanOption changes how [Compile] plans.
 type PlanOption func(*planConfig)
 
-type planConfig struct{}
-
-// Compile plans m, resolving every operator and constant.
-func Compile(m *ir.GraphModule, opts ...PlanOption) (*Plan, error) {
-	return nil, ir.Errorf(ir.ErrUnsupported, "compile: plans are not built yet; interpreter.New runs the module")
+type planConfig struct {
+	graph *ir.Graph
+	mode  libtorch.Mode
+	check func(leaves []any) error
 }
 
-// Run executes the plan on one value per placeholder.
-func (p *Plan) Run(ctx context.Context, inputs ...any) (any, error) {
-	return nil, ir.Errorf(ir.ErrUnsupported, "run: plans are not built yet; interpreter.New runs the module")
+// PlanGraph compiles g instead of the module's own graph, with the module's
+// attributes.
+func PlanGraph(g *ir.Graph) PlanOption { return func(c *planConfig) { c.graph = g } }
+
+// PlanThreads sets how many threads one kernel may use; n is at least 1. Default:
+// 1, since runs are parallel already and sums depend on the number.
+func PlanThreads(n int) PlanOption { return func(c *planConfig) { c.mode.Threads = max(n, 1) } }
+
+// PlanMode sets libtorch's modes for a run. Default: no gradients, no inference
+// mode, one thread. In inference mode results can be used in inference mode alone.
+func PlanMode(m libtorch.Mode) PlanOption { return func(c *planConfig) { c.mode = m } }
+
+// PlanCheck makes every run ask check about its arguments, one for each
+// placeholder, before anything else. A run that it refuses fails with its error.
+func PlanCheck(check func(leaves []any) error) PlanOption {
+	return func(c *planConfig) { c.check = check }
+}
+
+// Compile plans m, resolving every operator and constant. All that is certain to
+// fail in a run, an operator that libtorch lacks or an attribute that is missing,
+// is reported at once. It needs libtorch.
+func Compile(m *ir.GraphModule, opts ...PlanOption) (*Plan, error) {
+	c := planConfig{graph: m.Graph()}
+	c.mode.Threads = 1
+	for _, o := range opts {
+		o(&c)
+	}
+	if err := libtorch.Open(); err != nil {
+		return nil, err
+	}
+	p := &Plan{module: m, graph: c.graph, mode: c.mode, check: c.check, in: New(m, WithMode(c.mode)), frames: make(chan *planFrame, 2*runtime.GOMAXPROCS(0))}
+	p.vmap = changesMode(m, map[*ir.GraphModule]bool{})
+	lw := &lowerer{regions: []region{{parent: -1}}, modes: []libtorch.Mode{c.mode}, goOnly: p.vmap}
+	defer lw.close()
+	program := p.lower(lw)
+	if err := errors.Join(lw.faults...); err != nil {
+		return nil, err
+	}
+	native, err := libtorch.NewPlan(program)
+	if err != nil {
+		return nil, err
+	}
+	p.native, p.steps, p.slots, p.modes, p.literal = native, lw.steps, lw.slots, lw.modes, lw.literal
+	return p, nil
+}
+
+// lower fills lw with the steps of the graph.
+func (p *Plan) lower(lw *lowerer) *libtorch.PlanProgram {
+	var args []operand
+	for _, n := range p.graph.Find(ir.Placeholder, nil) {
+		in := planInput{node: n, starred: strings.HasPrefix(n.Target().String(), "*")}
+		lw.at = &site{n, p.module, nil}
+		if len(n.Args()) > 0 {
+			if c, ok := lw.operand(n.Args()[0], nil).(constant); ok {
+				in.fallback, in.optional = c.v, true
+			}
+		}
+		args = append(args, lw.cell(lw.slot(torch.UnknownAny, false)))
+		p.inputs = append(p.inputs, in)
+	}
+	lw.at, lw.given = nil, len(args)
+	p.output = lw.graphOf(p.graph, p.module, args, nil)
+	seen := map[int]bool{}
+	eachCell(p.output, func(c int) {
+		if c >= len(p.inputs) && !seen[c] {
+			seen[c] = true
+			p.results = append(p.results, c)
+		}
+	})
+	program := lw.finish(p.results)
+	for p.first < len(lw.steps) && p.beforeTheRun(&lw.steps[p.first]) {
+		p.first++
+	}
+	for i := range p.inputs {
+		if p.inputs[i].crosses = lw.slots[i].last >= p.first; p.inputs[i].crosses {
+			program.Inputs = append(program.Inputs, i)
+		}
+	}
+	return program
+}
+
+// beforeTheRun reports whether Go can do a step before the bridge is entered: the
+// guards of an exported program, say.
+func (p *Plan) beforeTheRun(s *planStep) bool {
+	if s.Code != libtorch.PlanGo {
+		return false
+	}
+	return len(s.reads) == 0
+}
+
+// changesMode reports whether a graph calls functions that change the mode of the
+// steps behind them, which the Interpreter keeps in the run.
+func changesMode(m *ir.GraphModule, seen map[*ir.GraphModule]bool) bool {
+	if seen[m] {
+		return false
+	}
+	seen[m] = true
+	for n := range m.Graph().Nodes() {
+		if f := n.Func(); f != nil && strings.HasPrefix(f.Name(), "torch._functorch.predispatch.") {
+			return true
+		}
+	}
+	for _, v := range m.Attrs() {
+		if sub, ok := v.(*ir.GraphModule); ok && changesMode(sub, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// Run runs the plan on args, which the graph's code generator fits to the
+// placeholders, and returns what it makes of the result. Arguments, results,
+// errors and ownership are those of [Interpreter.Run]; ctx is looked at between
+// operators.
+func (p *Plan) Run(ctx context.Context, args ...any) (any, error) { return p.Call(ctx, args, nil) }
+
+// Call is [Plan.Run] with keyword arguments.
+func (p *Plan) Call(ctx context.Context, args []any, kwargs map[string]any) (any, error) {
+	leaves, err := p.graph.ProcessInputs(args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.run(ctx, leaves)
+	if err != nil {
+		return nil, err
+	}
+	return processOutputs(p.graph, out)
+}
+
+// RunFlat gives one leaf to each placeholder, past the code generator, and returns
+// the leaves of the result; see [Interpreter.RunFlat].
+func (p *Plan) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
+	out, err := p.run(ctx, leaves)
+	if err != nil {
+		return nil, err
+	}
+	if items, ok := list(out); ok {
+		return items, nil
+	}
+	return []any{out}, nil
+}
+
+// Close frees the plan's memory once the runs that are going on have ended; later
+// ones fail with an error of class ir.ErrClosed. Results stay valid. A second Close
+// does nothing. The error is always nil. A plan that is lost without it is freed by
+// the collector.
+func (p *Plan) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	for {
+		select {
+		case f := <-p.frames:
+			_ = f.native.Close()
+		default:
+			return p.native.Close()
+		}
+	}
+}
+
+// run runs the plan on one value per placeholder.
+func (p *Plan) run(ctx context.Context, args []any) (any, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.closed {
+		return nil, ir.Errorf(ir.ErrClosed, "run: expected an open plan, got one that is closed")
+	}
+	if p.check != nil {
+		if err := p.check(args); err != nil {
+			return nil, err
+		}
+	}
+	f, err := p.frame()
+	if err != nil {
+		return nil, err
+	}
+	defer p.put(f)
+	return f.run(ctx, args)
+}
+
+// frame takes a frame that is idle, or makes one.
+func (p *Plan) frame() (*planFrame, error) {
+	select {
+	case f := <-p.frames:
+		return f, nil
+	default:
+	}
+	native, err := p.native.NewFrame()
+	if err != nil {
+		return nil, err
+	}
+	f := &planFrame{plan: p, native: native, cells: make([]cell, len(p.slots)), owners: owners{}}
+	f.r = Run{in: p.in, frame: &frame{cells: f.cells, owners: f.owners}, handler: Default{}}
+	return f, nil
+}
+
+func (p *Plan) put(f *planFrame) {
+	select {
+	case p.frames <- f:
+	default:
+		_ = f.native.Close()
+	}
+}
+
+// close frees what compiling made.
+func (lw *lowerer) close() {
+	for _, c := range lw.temps {
+		c.Close()
+	}
 }

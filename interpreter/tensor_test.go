@@ -61,6 +61,10 @@ func closeResult(v any) {
 		}
 	case ir.PyTuple:
 		closeResult([]any(v))
+	case *ir.PyDict:
+		for _, item := range v.All() {
+			closeResult(item)
+		}
 	}
 }
 

@@ -22,6 +22,35 @@ func (e *mismatch) Unwrap() error { return ir.ErrRuntime }
 // raises RuntimeError for all of them.
 func (c *call) bind(args []any, kw []Kwarg) ([]any, error) {
 	s := c.schema
+	values, err := c.arrange(args, kw)
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.Args {
+		p := &s.Args[i]
+		v, err := normalize(values[i])
+		if err != nil {
+			return nil, err
+		}
+		encoded, ok, err := c.encode(v, &p.Type)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, mismatchf("%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'. Position: %d. Declaration: %s",
+				s.Name(), pythonType(p.Type), p.Name, typeName(v), i, s)
+		}
+		if values[i], err = c.fixedLength(encoded, p); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// arrange returns one value per argument of the schema, defaults where none was
+// given, without looking at them.
+func (c *call) arrange(args []any, kw []Kwarg) ([]any, error) {
+	s := c.schema
 	args = withoutScopes(args)
 	if len(args)+len(kw) > len(s.Args) && !s.VarArgs {
 		return nil, mismatchf("%s() expected at most %d argument(s) but received %d argument(s). Declaration: %s",
@@ -46,28 +75,13 @@ func (c *call) bind(args []any, kw []Kwarg) ([]any, error) {
 		values[i], given[i] = k.Value, true
 	}
 	for i := range s.Args {
-		p := &s.Args[i]
-		if !given[i] {
-			if p.Default == nil {
-				return nil, mismatchf("%s() is missing value for argument '%s'. Declaration: %s", s.Name(), p.Name, s)
-			}
-			values[i] = p.Default
+		if given[i] {
+			continue
 		}
-		v, err := normalize(values[i])
-		if err != nil {
-			return nil, err
+		if s.Args[i].Default == nil {
+			return nil, mismatchf("%s() is missing value for argument '%s'. Declaration: %s", s.Name(), s.Args[i].Name, s)
 		}
-		encoded, ok, err := c.encode(v, &p.Type)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			return nil, mismatchf("%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'. Position: %d. Declaration: %s",
-				s.Name(), pythonType(p.Type), p.Name, typeName(v), i, s)
-		}
-		if values[i], err = c.fixedLength(encoded, p); err != nil {
-			return nil, err
-		}
+		values[i] = s.Args[i].Default
 	}
 	return values, nil
 }

@@ -41,8 +41,9 @@ var implementations sync.Map // *ir.Func -> *implementation
 type implementation struct {
 	name    string
 	params  []param
-	rest    bool // the last parameter takes all further positional arguments
-	wrapped bool // a Go function given to Wrap
+	rest    bool    // the last parameter takes all further positional arguments
+	wrapped bool    // a Go function given to Wrap
+	public  *public // an operator of torch by its Python name
 	call    func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error)
 }
 

@@ -42,7 +42,7 @@ func resolve(f *ir.Func) *implementation {
 				return nil // the table is tested
 			}
 			p := newPublic(name, strings.HasPrefix(name, tensorMethod), list)
-			return &implementation{name: name, call: p.call}
+			return &implementation{name: name, public: p, call: p.call}
 		}
 	}
 	return nil

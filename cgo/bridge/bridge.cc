@@ -7,6 +7,7 @@
 #include "error.h"
 #include "mode.h"
 #include "operator.h"
+#include "planrun.h"
 #include "process.h"
 #include "tensor.h"
 #include "tfx.h"
@@ -58,6 +59,16 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
       .info = tfx::info,
       .warnings = tfx::drain_warnings,
       .set_deterministic = tfx::set_deterministic,
+      .plan_new = tfx::plan_new,
+      .plan_release = tfx::plan_release,
+      .plan_layouts = tfx::plan_layouts,
+      .frame_new = tfx::frame_new,
+      .frame_release = tfx::frame_release,
+      .frame_clear = tfx::frame_clear,
+      .frame_stop = tfx::frame_stop,
+      .frame_run = tfx::frame_run,
+      .frame_put = tfx::frame_put,
+      .frame_values = tfx::frame_values,
   };
   return &api;
 }

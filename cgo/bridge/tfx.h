@@ -16,7 +16,7 @@ extern "C" {
 
 // TFX_ABI is raised with every change of this file that an older library or
 // program would misread.
-#define TFX_ABI 1
+#define TFX_ABI 3
 
 // TFX_BRIDGE_VERSION is for people.
 #define TFX_BRIDGE_VERSION "0.1.0"
@@ -44,6 +44,7 @@ enum tfx_kind {
   TFX_LIST = 16,       // count values
   TFX_TUPLE = 17,      // count values
   TFX_DICT = 18,       // count keys and values, alternating
+  TFX_ABSENT = 19,     // to a plan: a value that stays on the caller's side
 };
 
 // What a function returns. The classes of Python's exceptions, by C++ type.
@@ -91,6 +92,49 @@ enum tfx_flag {
   TFX_AUTOCAST_ENABLED = 8,   // on or off, as autocast(enabled=False) inside another
   TFX_AUTOCAST_NO_CACHE = 16,
 };
+
+// What the steps of a plan do. See plan.h for how they are written.
+enum tfx_step {
+  TFX_STEP_CALL = 1,   // an operator: the first of the overloads that takes the operands, or arithmetic on two numbers
+  TFX_STEP_GO = 2,     // something that the caller does; gives its slots
+  TFX_STEP_DONE = 3,   // the end; gives its slots
+  TFX_STEP_MOVE = 4,   // operands to slots
+  TFX_STEP_JUMP = 5,
+  TFX_STEP_UNLESS = 6, // jumps where the operand is false
+  TFX_STEP_SIZE = 7,   // a fact about a tensor
+  TFX_STEP_ITEM = 8,   // container[index]
+  TFX_STEP_ENTER = 9,  // a mode for the steps up to LEAVE
+  TFX_STEP_LEAVE = 10,
+};
+
+enum tfx_step_flag {
+  TFX_PLAIN = 1,      // the layout of the results follows from that of the plan's inputs
+  TFX_POINTWISE = 2,  // element by element
+  TFX_HIDES = 4,      // a result may hold its arguments
+  TFX_TUPLES = 8,     // lists of tensors among the results become tuples
+};
+
+enum tfx_number {
+  TFX_ADD = 1, TFX_SUB, TFX_MUL, TFX_DIV, TFX_FLOORDIV, TFX_MOD, TFX_MAX, TFX_MIN, TFX_EQ, TFX_NE, TFX_LT, TFX_LE, TFX_GT, TFX_GE
+};
+
+enum tfx_fact { TFX_SIZE = 1, TFX_STRIDE, TFX_DIMS, TFX_NUMEL, TFX_OFFSET, TFX_SHAPE };
+
+// Why a run of a plan has stopped.
+typedef enum tfx_stop {
+  TFX_STOP_DONE = 0,
+  TFX_STOP_GO = 1,  // at a step that the caller does: a GO, or operands that only the caller understands
+  TFX_STOP_CANCELLED = 2,
+} tfx_stop;
+
+// tfx_run says where a run begins, and afterwards where and why it stopped; on an
+// error, where it failed.
+typedef struct tfx_run {
+  int64_t at;      // step
+  int32_t resume;  // whether the step that it stopped at was done by the caller
+  int32_t stop;    // tfx_stop
+  int64_t overload;  // the last one that was called, for the text of an error
+} tfx_run;
 
 // tfx_api is the function table. No function keeps a pointer that it was given,
 // except from_memory its memory; none calls back; none throws. mode may be null:
@@ -143,6 +187,18 @@ typedef struct tfx_api {
   int32_t (*info)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                        // STR: key TAB value lines, then the build configuration
   int32_t (*warnings)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                    // STR, one NUL-ended text each; emptied
   int32_t (*set_deterministic)(int32_t on, int32_t warn_only, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+
+  // plans
+  int32_t (*plan_new)(const uint64_t* words, uint64_t nwords, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // one word: handle
+  void (*plan_release)(uint64_t plan) TFX_NOEXCEPT;
+  int32_t (*plan_layouts)(uint64_t plan, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*frame_new)(uint64_t plan, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // one word: handle; keeps the plan
+  void (*frame_release)(uint64_t frame) TFX_NOEXCEPT;
+  void (*frame_clear)(uint64_t frame) TFX_NOEXCEPT;
+  void (*frame_stop)(uint64_t frame) TFX_NOEXCEPT;  // from any thread
+  int32_t (*frame_run)(uint64_t frame, const tfx_mode* m, const uint64_t* in, uint64_t nin, tfx_run* run, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*frame_put)(uint64_t frame, const uint64_t* in, uint64_t nin, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*frame_values)(uint64_t frame, const uint64_t* slots, uint64_t nslots, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
 } tfx_api;
 
 // tfx_get_api is the only symbol of the library.

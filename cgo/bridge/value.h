@@ -64,6 +64,22 @@ class Reader {
   Reader(const uint64_t* words, uint64_t n) : p_(words), end_(words + n) {}
   bool done() const { return p_ == end_; }
 
+  // raw is one word that is no value.
+  uint64_t raw() { return next(); }
+
+  void bytes(void* to, uint64_t n) {
+    const uint64_t words = (n + 7) / 8;
+    room(words);
+    std::memcpy(to, p_, n);
+    p_ += words;
+  }
+
+  // any reads a value of whatever kind; absent stands for one that cannot cross.
+  c10::IValue any(const c10::IValue& absent) {
+    if (p_ != end_ && (*p_ & 0xff) == TFX_ABSENT) return next(), absent;
+    return value(*c10::AnyType::get());
+  }
+
   // value reads one value for an argument of the given type. The type says what
   // the stream cannot: the element type of an empty list, and whether a list of
   // tensors is one of optional tensors.

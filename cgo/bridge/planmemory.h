@@ -1,0 +1,362 @@
+// Where the intermediate values of a plan lie. The first run of a shape class
+// allocates as eager code does and is watched: which results are memory of their
+// own, how large they are, how long they live and what shares them. Later runs of
+// the class let kernels write to planned places of one block.
+#pragma once
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "tfx.h"
+
+namespace tfx {
+
+// A Place is one result that is written into planned memory.
+struct Place {
+  int32_t step, slot;
+  std::vector<int64_t> sizes, strides;
+  c10::ScalarType dtype;
+  uint64_t bytes, offset;
+  int32_t first, last;  // the steps between which the memory is taken
+};
+
+// A Choice is what a step does in a shape class.
+struct Choice {
+  int32_t overload = -1;  // the one that took the arguments
+  int32_t place = -1;     // the first of its results' places, -1 where it allocates
+};
+
+// A Layout is the memory plan of one shape class. It is immutable.
+struct Layout {
+  std::vector<int64_t> key;
+  std::vector<Choice> choices;  // by step
+  std::vector<Place> places;
+  std::vector<uint8_t> held;  // slots that places fill
+  uint64_t bytes = 0;         // of the block
+};
+
+// visit calls f with every tensor in a value.
+template <class F>
+void visit(const c10::IValue& v, F&& f) {
+  if (v.isTensor()) {
+    if (v.toTensor().defined()) f(v.toTensor());
+  } else if (v.isTensorList()) {
+    for (const at::Tensor& t : v.toTensorVector()) f(t);
+  } else if (v.isList()) {
+    for (const auto& item : v.toListRef()) visit(item, f);
+  } else if (v.isTuple()) {
+    for (const auto& item : v.toTupleRef().elements()) visit(item, f);
+  } else if (v.isGenericDict()) {
+    for (const auto& entry : v.toGenericDict()) visit(entry.value(), f);
+  }
+}
+
+// plain reports whether t is what an out variant can be given: an ordinary dense
+// CPU tensor at the start of its storage.
+inline bool plain(const at::Tensor& t) {
+  const c10::TensorImpl* impl = t.unsafeGetTensorImpl();
+  return t.layout() == c10::kStrided && t.device().is_cpu() && t.has_storage() && !t.is_quantized() && !t.is_conj() && !t.is_neg() &&
+      !t.requires_grad() && !impl->is_wrapped_number() && !impl->is_python_dispatch() && t.storage_offset() == 0 &&
+      impl->is_non_overlapping_and_dense_or_false() &&
+      !t.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::NestedTensor, c10::DispatchKey::ZeroTensor}));
+}
+
+// A Watch follows the storages of one run.
+class Watch {
+ public:
+  Watch(size_t steps, size_t slots) : choices_(steps), slots_(slots) {}
+
+  void choose(int32_t step, int32_t overload) { choices_[step].overload = overload; }
+
+  // put notes the value that a slot has got at a step. fresh says that it is the
+  // step's own result, which may be planned.
+  void put(int32_t step, int32_t slot, const c10::IValue& v) {
+    visit(v, [&](const at::Tensor& t) {
+      if (!t.has_storage()) return;
+      c10::StorageImpl* const storage = t.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+      const auto found = live_.find(storage);
+      int32_t b;
+      if (found != live_.end()) {
+        b = found->second;
+      } else {
+        b = fresh(step);
+        buffers_[b].storage = storage;
+        live_.emplace(storage, b);
+      }
+      buffers_[b].slots++;
+      slots_[slot].push_back(b);
+    });
+  }
+
+  // drop notes that a slot is emptied after a step.
+  void drop(int32_t step, int32_t slot) {
+    for (const int32_t b : slots_[slot]) {
+      Buffer& buffer = buffers_[b];
+      if (--buffer.slots > 0) continue;
+      live_.erase(buffer.storage);
+      buffer.last = step;
+      if (!buffer.planned) unused_.push_back(b); // a loop makes them without end
+    }
+    slots_[slot].clear();
+  }
+
+  // escape says that the memory of a value may be seen by others or change, so
+  // that it cannot be planned.
+  void escape(const c10::IValue& v) {
+    visit(v, [&](const at::Tensor& t) {
+      if (!t.has_storage()) return;
+      const auto found = live_.find(t.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+      if (found != live_.end()) buffers_[found->second].escaped = true;
+    });
+  }
+
+  // results notes that the results of a step, which put has noted, could be
+  // written to planned memory. dying are the slots that are emptied right after
+  // it, one of whose memory a pointwise operator may write its result into.
+  void results(int32_t step, const std::vector<int32_t>& slots, const std::vector<c10::IValue>& values, bool pointwise,
+               const std::vector<int32_t>& dying, const std::vector<at::Tensor>& args) {
+    for (const int32_t s : slots) {
+      if (slots_[s].size() != 1 || buffers_[slots_[s][0]].slots != 1) return;
+    }
+    choices_[step].place = static_cast<int32_t>(places_.size());
+    for (size_t i = 0; i < slots.size(); i++) {
+      const at::Tensor& t = values[slots[i]].toTensor();
+      const int32_t b = slots_[slots[i]][0];
+      Buffer& buffer = buffers_[b];
+      buffer.planned = true;
+      buffer.first = step;
+      buffer.bytes = t.storage().nbytes();
+      if (pointwise) buffer.takes = taken(b, t, dying, values, args);
+      places_.push_back({step, slots[i], t.sizes().vec(), t.strides().vec(), t.scalar_type(), buffer.bytes, 0, step, step});
+      made_.push_back(b);
+    }
+  }
+
+  // layout plans the block. The values that are left in slots are the results of
+  // the run, and escape.
+  std::shared_ptr<Layout> layout(std::vector<int64_t> key, int32_t steps) {
+    for (const auto& s : slots_) {
+      for (const int32_t b : s) buffers_[b].escaped = true;
+    }
+    auto l = std::make_shared<Layout>();
+    l->key = std::move(key);
+    l->held.resize(slots_.size());
+    settle();
+    for (size_t i = 0; i < places_.size(); i++) {
+      if (!buffers_[made_[i]].planned) continue;
+      Choice& c = choices_[places_[i].step];
+      if (c.place == static_cast<int32_t>(i)) c.place = static_cast<int32_t>(l->places.size());
+      Place p = places_[i];
+      const int32_t b = root(made_[i]);
+      p.first = buffers_[made_[i]].first;
+      p.last = buffers_[made_[i]].last;
+      l->held[p.slot] = 1;
+      groups_[b].members.push_back(static_cast<int32_t>(l->places.size()));
+      l->places.push_back(std::move(p));
+    }
+    l->choices = std::move(choices_);
+    place(*l, steps);
+    return l;
+  }
+
+ private:
+  struct Buffer {
+    c10::StorageImpl* storage = nullptr;
+    uint32_t slots = 0;
+    bool planned = false, escaped = false;
+    int32_t first = 0, last = 0, takes = -1;
+    uint64_t bytes = 0;
+  };
+
+  // A Group is the places that follow each other in the same memory.
+  struct Group {
+    std::vector<int32_t> members;
+    int32_t first = 0, last = 0;
+    uint64_t bytes = 0, offset = 0;
+  };
+
+  int32_t fresh(int32_t step) {
+    int32_t b;
+    if (!unused_.empty()) {
+      b = unused_.back();
+      unused_.pop_back();
+      buffers_[b] = {};
+    } else {
+      b = static_cast<int32_t>(buffers_.size());
+      buffers_.emplace_back();
+    }
+    buffers_[b].first = step;
+    return b;
+  }
+
+  // taken finds a planned buffer that dies at this step and looks exactly like t,
+  // and that no other argument looks at in another way.
+  int32_t taken(int32_t own, const at::Tensor& t, const std::vector<int32_t>& dying, const std::vector<c10::IValue>& values, const std::vector<at::Tensor>& args) const {
+    const auto alike = [&](const at::Tensor& u) {
+      return u.scalar_type() == t.scalar_type() && u.storage_offset() == 0 && u.sizes() == t.sizes() && u.strides() == t.strides();
+    };
+    for (const int32_t s : dying) {
+      if (slots_[s].size() != 1 || slots_[s][0] == own || !values[s].isTensor()) continue;
+      const at::Tensor& u = values[s].toTensor();
+      const Buffer& b = buffers_[slots_[s][0]];
+      if (!b.planned || b.escaped || b.slots != 1 || !alike(u)) continue;
+      const bool clean = std::all_of(args.begin(), args.end(), [&](const at::Tensor& x) {
+        return !x.has_storage() || x.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() != b.storage || alike(x);
+      });
+      if (clean) return slots_[s][0];
+    }
+    return -1;
+  }
+
+  // settle takes out the steps of which one result cannot be planned, and then
+  // the chains that led through them.
+  void settle() {
+    for (size_t i = 0; i < places_.size();) {
+      size_t n = i;
+      bool ok = true;
+      for (; n < places_.size() && places_[n].step == places_[i].step; n++) ok = ok && !buffers_[made_[n]].escaped;
+      for (; i < n; i++) buffers_[made_[i]].planned = ok;
+      if (!ok) choices_[places_[i - 1].step].place = -1;
+    }
+    for (const int32_t b : made_) {
+      Buffer& buffer = buffers_[b];
+      if (buffer.takes >= 0 && !buffers_[buffer.takes].planned) buffer.takes = -1;
+    }
+  }
+
+  int32_t root(int32_t b) const {
+    while (buffers_[b].takes >= 0) b = buffers_[b].takes;
+    return b;
+  }
+
+  // place gives every group an offset: the largest first, each at the lowest
+  // place that is free for its whole life.
+  void place(Layout& l, int32_t) {
+    constexpr uint64_t kAlign = 64;
+    std::vector<Group*> order;
+    for (auto& entry : groups_) {
+      Group& g = entry.second;
+      g.first = INT32_MAX;
+      for (const int32_t m : g.members) {
+        g.first = std::min(g.first, l.places[m].first);
+        g.last = std::max(g.last, l.places[m].last);
+        g.bytes = std::max(g.bytes, (l.places[m].bytes + kAlign - 1) / kAlign * kAlign);
+      }
+      order.push_back(&g);
+    }
+    std::sort(order.begin(), order.end(), [](const Group* a, const Group* b) {
+      return a->bytes != b->bytes ? a->bytes > b->bytes : a->first < b->first;
+    });
+    std::vector<const Group*> placed; // by offset
+    for (Group* g : order) {
+      uint64_t at = 0;
+      for (const Group* other : placed) {
+        if (other->last < g->first || g->last < other->first) continue;
+        if (at + g->bytes <= other->offset) break;
+        at = std::max(at, other->offset + other->bytes);
+      }
+      g->offset = at;
+      l.bytes = std::max(l.bytes, at + g->bytes);
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), g, [](const Group* a, const Group* b) { return a->offset < b->offset; }), g);
+      for (const int32_t m : g->members) l.places[m].offset = at;
+    }
+  }
+
+  std::vector<Choice> choices_;
+  std::vector<std::vector<int32_t>> slots_;  // the buffers that the value of a slot looks at
+  std::vector<Buffer> buffers_;
+  std::vector<int32_t> unused_;
+  std::unordered_map<c10::StorageImpl*, int32_t> live_;
+  std::vector<Place> places_;
+  std::vector<int32_t> made_;  // the buffer of each place
+  std::unordered_map<int32_t, Group> groups_;
+};
+
+// Layouts holds the shape classes that a plan has seen, the most recent ones.
+class Layouts {
+ public:
+  std::shared_ptr<const Layout> find(const std::vector<int64_t>& key) {
+    std::lock_guard<std::mutex> lock(mu_);
+    const auto found = by_key_.find(key);
+    if (found == by_key_.end()) return nullptr;
+    recent_.splice(recent_.begin(), recent_, found->second);
+    return *found->second;
+  }
+
+  void add(std::shared_ptr<const Layout> l) {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (by_key_.count(l->key) > 0) return; // another run of the class was faster
+    recent_.push_front(l);
+    by_key_.emplace(l->key, recent_.begin());
+    if (recent_.size() <= kMost) return;
+    by_key_.erase(recent_.back()->key);
+    recent_.pop_back();
+  }
+
+  std::vector<std::shared_ptr<const Layout>> all() {
+    std::lock_guard<std::mutex> lock(mu_);
+    return {recent_.begin(), recent_.end()};
+  }
+
+ private:
+  static constexpr size_t kMost = 64;
+  struct Hash {
+    size_t operator()(const std::vector<int64_t>& key) const {
+      uint64_t h = 14695981039346656037u;
+      for (const int64_t k : key) h = (h ^ static_cast<uint64_t>(k)) * 1099511628211u;
+      return h ^ h >> 32;
+    }
+  };
+
+  std::mutex mu_;
+  std::list<std::shared_ptr<const Layout>> recent_;
+  std::unordered_map<std::vector<int64_t>, std::list<std::shared_ptr<const Layout>>::iterator, Hash> by_key_;
+};
+
+// A Block is the planned memory of one frame and the tensors that look at it.
+class Block {
+ public:
+  const Layout* layout() const { return layout_.get(); }
+  const std::vector<at::Tensor>& tensors() const { return tensors_; }
+
+  // use lays the places of l out. Tensors and storages are reused: to go from
+  // one shape class to another costs some ten nanoseconds a place.
+  void use(std::shared_ptr<const Layout> l) {
+    layout_ = std::move(l);
+    if (layout_->bytes > room_) {
+      memory_ = c10::GetCPUAllocator()->allocate(layout_->bytes);
+      room_ = layout_->bytes;
+    }
+    char* const base = static_cast<char*>(memory_.get());
+    for (size_t i = 0; i < layout_->places.size(); i++) {
+      const Place& p = layout_->places[i];
+      if (i == tensors_.size()) tensors_.push_back(at::Tensor(at::detail::empty_cpu({0}, p.dtype)));
+      c10::TensorImpl* const impl = tensors_[i].unsafeGetTensorImpl();
+      c10::StorageImpl* const storage = impl->unsafe_storage().unsafeGetStorageImpl();
+      storage->set_data_ptr_noswap(c10::DataPtr(base + p.offset, c10::Device(c10::kCPU)));
+      storage->set_nbytes(p.bytes);
+      if (impl->dtype().toScalarType() != p.dtype) impl->set_storage_and_dtype(impl->storage(), caffe2::TypeMeta::fromScalarType(p.dtype));
+      impl->set_sizes_and_strides(p.sizes, p.strides, 0);
+    }
+  }
+
+  // leave forgets the layout. The memory is kept for the next one.
+  void leave() { layout_.reset(); }
+
+ private:
+  std::shared_ptr<const Layout> layout_;
+  std::vector<at::Tensor> tensors_;
+  c10::DataPtr memory_;
+  uint64_t room_ = 0;
+};
+
+}  // namespace tfx

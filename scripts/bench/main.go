@@ -1,0 +1,371 @@
+// Command bench measures what an operator costs in a run: a Plan and an
+// Interpreter of this module against a bare C++ loop in the same process and
+// against PyTorch from Python, all in turn within one run of the command.
+//
+//	go run ./scripts/bench [-rounds n] [-write docs/performance.md]
+//
+// It prints Markdown tables; -write puts them between the markers of that file.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/internal/install"
+	"github.com/torchfx-go/torchfx/internal/testenv"
+	"github.com/torchfx-go/torchfx/interpreter"
+	"github.com/torchfx-go/torchfx/ir"
+	_ "github.com/torchfx-go/torchfx/nn/functional"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 30, "how often each contender is measured, all in turn")
+	write := flag.String("write", "", "file whose section between the markers is replaced")
+	flag.Parse()
+	if err := run(*rounds, *write); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// A contender runs a chain so often and returns how long that took.
+type contender struct {
+	name string
+	run  func(times int) (time.Duration, error)
+	took []float64 // nanoseconds an operator, by round
+}
+
+// A chain is one benchmark.
+type chain struct {
+	title      string
+	operators  int
+	contenders []*contender
+}
+
+func run(rounds int, write string) error {
+	py, err := startPython()
+	if err != nil {
+		return err
+	}
+	defer py.close()
+	pointwise, err := pointwiseChain(py)
+	if err != nil {
+		return err
+	}
+	linears, err := linearChain(py)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Machine: %s; `go run ./scripts/bench -rounds %d`; %s; nanoseconds an operator, one thread, no gradients.\n", machine(), rounds, py.version)
+	for _, c := range []*chain{pointwise, linears} {
+		if err := c.measure(rounds); err != nil {
+			return err
+		}
+		c.table(&b)
+	}
+	fmt.Print(b.String())
+	if write == "" {
+		return nil
+	}
+	return replaceSection(write, b.String())
+}
+
+// measure runs every contender in turn, each for some ten milliseconds.
+func (c *chain) measure(rounds int) error {
+	times := map[*contender]int{}
+	for _, x := range c.contenders { // warm, and find how often
+		n := 1
+		for {
+			took, err := x.run(n)
+			if err != nil {
+				return fmt.Errorf("%s: %w", x.name, err)
+			}
+			if took > 10*time.Millisecond {
+				break
+			}
+			n *= 2
+		}
+		times[x] = n
+	}
+	for range rounds {
+		for _, x := range c.contenders {
+			took, err := x.run(times[x])
+			if err != nil {
+				return fmt.Errorf("%s: %w", x.name, err)
+			}
+			x.took = append(x.took, float64(took.Nanoseconds())/float64(times[x]*c.operators))
+		}
+	}
+	return nil
+}
+
+func (c *chain) table(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%s:\n\n| | minimum | median | minimum against Plan |\n|---|---|---|---|\n", c.title)
+	var plan float64
+	for _, x := range c.contenders {
+		slices.Sort(x.took)
+		if x.name == "Plan" {
+			plan = x.took[0]
+		}
+	}
+	for _, x := range c.contenders {
+		fmt.Fprintf(b, "| %s | %.0f | %.0f | %.2f |\n", x.name, x.took[0], x.took[len(x.took)/2], x.took[0]/plan)
+	}
+}
+
+// pointwiseChain is 64 pointwise operators on 64 elements.
+func pointwiseChain(py *python) (*chain, error) {
+	const n = 64
+	c := &chain{title: "Chain of 64 pointwise operators (add, mul, sub, maximum) on 64 elements", operators: n}
+	x, y, err := vectors(64)
+	if err != nil {
+		return nil, err
+	}
+	gm, err := pointwiseGraph(n)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.addGo(gm, x, y); err != nil {
+		return nil, err
+	}
+	single, err := pointwiseGraph(1)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.addFixed(single, x, y); err != nil {
+		return nil, err
+	}
+	lib, err := testenv.BuildLibrary(filepath.Join("scripts", "bench", "testdata", "bare.cc"))
+	if err != nil {
+		return nil, err
+	}
+	if err := libtorch.OpenLibrary(lib); err != nil {
+		return nil, err
+	}
+	for _, below := range []bool{true, false} {
+		name := "bare C++ loop of out variants"
+		if !below {
+			name += ", through the autograd layer"
+		}
+		c.contenders = append(c.contenders, &contender{name: name, run: func(times int) (time.Duration, error) {
+			ns, err := torch.Call("torchfx_bench::chain", x, y, n, times, below)
+			if err != nil {
+				return 0, err
+			}
+			return time.Duration(ns.(int64)), nil
+		}})
+	}
+	c.addPython(py, "pointwise")
+	return c, nil
+}
+
+func pointwiseGraph(n int) (*ir.GraphModule, error) {
+	g := ir.NewGraph()
+	x, y := g.Placeholder("x"), g.Placeholder("y")
+	last := x
+	for i := range n {
+		last = g.CallFunction(ir.FuncOf("torch."+[]string{"add", "mul", "sub", "maximum"}[i%4]), []ir.Arg{last, y})
+	}
+	g.Output(last)
+	return ir.NewGraphModule(nil, g)
+}
+
+// linearChain is 32 linear layers of 64 on one row.
+func linearChain(py *python) (*chain, error) {
+	const n = 32
+	c := &chain{title: "Chain of 32 linear layers, 1x64x64", operators: n}
+	x, err := uniform(1, 64)
+	if err != nil {
+		return nil, err
+	}
+	w, err := uniform(64, 64)
+	if err != nil {
+		return nil, err
+	}
+	bias, err := uniform(64)
+	if err != nil {
+		return nil, err
+	}
+	g := ir.NewGraph()
+	last, weight, b := g.Placeholder("x"), g.Placeholder("w"), g.Placeholder("b")
+	for range n {
+		last = g.CallFunction(ir.FuncOf("torch._C._nn.linear"), []ir.Arg{last, weight, b})
+	}
+	g.Output(last)
+	gm, err := ir.NewGraphModule(nil, g)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.addGo(gm, x, w, bias); err != nil {
+		return nil, err
+	}
+	c.addPython(py, "linears")
+	return c, nil
+}
+
+// addGo adds the two executors of this module.
+func (c *chain) addGo(gm *ir.GraphModule, args ...any) error {
+	plan, err := interpreter.Compile(gm)
+	if err != nil {
+		return err
+	}
+	c.contenders = append(c.contenders,
+		&contender{name: "Plan", run: timed(plan.Run, args)},
+		&contender{name: "Interpreter", run: timed(interpreter.New(gm).Run, args)})
+	return nil
+}
+
+// addFixed adds a run of one operator, counted as a whole chain is: what a run
+// costs beside its operators shows in it.
+func (c *chain) addFixed(gm *ir.GraphModule, args ...any) error {
+	plan, err := interpreter.Compile(gm)
+	if err != nil {
+		return err
+	}
+	run := timed(plan.Run, args)
+	c.contenders = append(c.contenders, &contender{name: "Plan of one operator, a whole run", run: func(times int) (time.Duration, error) {
+		took, err := run(times)
+		return took * time.Duration(c.operators), err
+	}})
+	return nil
+}
+
+func timed(run func(context.Context, ...any) (any, error), args []any) func(int) (time.Duration, error) {
+	return func(times int) (time.Duration, error) {
+		ctx := context.Background()
+		start := time.Now()
+		for range times {
+			out, err := run(ctx, args...)
+			if err != nil {
+				return 0, err
+			}
+			if err := out.(*torch.Tensor).Close(); err != nil {
+				return 0, err
+			}
+		}
+		return time.Since(start), nil
+	}
+}
+
+func (c *chain) addPython(py *python, name string) {
+	for _, x := range []struct{ key, title string }{
+		{"eager", "Python eager"}, {"graph_module", "Python torch.fx GraphModule"}, {"interpreter", "Python torch.fx Interpreter"},
+	} {
+		c.contenders = append(c.contenders, &contender{name: x.title, run: func(times int) (time.Duration, error) {
+			return py.run(name+"/"+x.key, times)
+		}})
+	}
+}
+
+func vectors(n int) (x, y any, err error) {
+	if x, err = uniform(n); err != nil {
+		return nil, nil, err
+	}
+	y, err = uniform(n)
+	return x, y, err
+}
+
+func uniform(sizes ...int) (any, error) { return torch.Call("aten::rand", sizes) }
+
+// A python is the other side, in a process of its own.
+type python struct {
+	cmd     *exec.Cmd
+	in      *bufio.Writer
+	out     *bufio.Scanner
+	closeIn func() error
+	version string
+}
+
+func startPython() (*python, error) {
+	exe := filepath.Join(install.Home(), "reference", "bin", "python")
+	if _, err := os.Stat(exe); err != nil {
+		return nil, fmt.Errorf("the Python reference is not there; run make reference: %w", err)
+	}
+	cmd := exec.Command(exe, filepath.Join("scripts", "bench", "chains.py"))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &python{cmd: cmd, in: bufio.NewWriter(in), out: bufio.NewScanner(out), closeIn: in.Close}
+	if !p.out.Scan() {
+		return nil, errors.New("the Python side did not start")
+	}
+	p.version = "PyTorch " + strings.TrimPrefix(p.out.Text(), "ready ")
+	return p, nil
+}
+
+func (p *python) run(name string, times int) (time.Duration, error) {
+	fmt.Fprintf(p.in, "%s %d\n", name, times)
+	if err := p.in.Flush(); err != nil {
+		return 0, err
+	}
+	if !p.out.Scan() {
+		return 0, errors.New("the Python side has ended")
+	}
+	ns, err := strconv.ParseInt(p.out.Text(), 10, 64)
+	return time.Duration(ns), err
+}
+
+func (p *python) close() {
+	_ = p.closeIn()
+	_ = p.cmd.Wait()
+}
+
+// machine describes the processor.
+func machine() string {
+	model := runtime.GOARCH
+	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(data)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	capability := ""
+	if info, err := libtorch.GetInfo(); err == nil {
+		capability = ", " + info.CPUCapability
+	}
+	return fmt.Sprintf("%s%s, %d processors, %s", model, capability, runtime.NumCPU(), runtime.Version())
+}
+
+const (
+	begin = "<!-- begin of scripts/bench -->"
+	end   = "<!-- end of scripts/bench -->"
+)
+
+// replaceSection puts text between the markers of a file.
+func replaceSection(name, text string) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(data), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s: expected the markers %s and %s", name, begin, end)
+	}
+	return os.WriteFile(name, []byte(before+begin+"\n"+text+end+after), 0o644)
+}
