@@ -46,6 +46,7 @@ func (c *caster) cast(m nn.Module, path string) nn.Module {
 		return m
 	}
 	c.modules[m] = made // before the children, which may point back
+	c.t.paths[m] = path
 	if container, ok := made.(nn.Container); ok {
 		container.Exchange(func(name string, child nn.Module) nn.Module { return c.cast(child, join(path, name)) })
 	}

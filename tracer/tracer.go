@@ -29,8 +29,9 @@ type Tracer struct {
 	stack     []ir.ModuleCall
 	calls     map[string]int // calls of each module path so far
 	scopes    map[string]Scope
-	taken     map[string]bool // names of the root's own attributes
-	following *ir.Node        // whose provenance new nodes carry on; see Follow
+	taken     map[string]bool      // names of the root's own attributes
+	paths     map[nn.Module]string // of the root's modules
+	following *ir.Node             // whose provenance new nodes carry on; see Follow
 }
 
 // A Scope is the module whose Forward made a node.
@@ -103,7 +104,7 @@ func (t *Tracer) begin(g *ir.Graph) {
 	t.attrs, t.params, t.values = map[string]any{}, map[string]*ir.Node{}, map[string]*torch.Tensor{}
 	t.tensors, t.constants = map[*torch.Tensor]string{}, 0
 	t.stack, t.calls = nil, map[string]int{}
-	t.scopes, t.taken = map[string]Scope{}, map[string]bool{}
+	t.scopes, t.taken, t.paths = map[string]Scope{}, map[string]bool{}, map[nn.Module]string{}
 }
 
 func (t *Tracer) end() {
