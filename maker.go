@@ -234,7 +234,7 @@ func (k *maker) container(m *export.SavedModule) (nn.Module, error) {
 }
 
 // layer makes a layer of its arguments and loads its state.
-func (k *maker) layer(m *export.SavedModule) (nn.Module, error) {
+func (k *maker) layer(m *export.SavedModule, opts ...nn.LoadOption) (nn.Module, error) {
 	text := *m
 	var options []nn.Option
 	if m.Whole { // the children are the constructor's
@@ -248,7 +248,7 @@ func (k *maker) layer(m *export.SavedModule) (nn.Module, error) {
 				}
 				options = append(options, nn.Option{Name: a.Name, Value: t})
 			case a.Module != nil:
-				c, err := k.module(a.Module)
+				c, err := k.layer(a.Module, nn.Lenient()) // its state is the module's that it becomes part of
 				if err != nil {
 					return nil, fmt.Errorf("argument %s: %w", a.Name, err)
 				}
@@ -267,7 +267,7 @@ func (k *maker) layer(m *export.SavedModule) (nn.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = k.load(made, m.State())
+	_, err = k.load(made, m.State(), opts...)
 	return made, err
 }
 

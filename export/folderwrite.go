@@ -63,7 +63,8 @@ func Complete() FolderOption { return func(c *folderConfig) { c.complete = true 
 // repr, this writes the statements that make it: a pickle runs code when it is
 // loaded. A layer is then made of all arguments of its constructor, which a
 // [SavedModule] tells where it is Whole; a child that is a graph module has a class
-// of its own above. A padding_mode is quoted, which torch.fx forgets. As with
+// of its own above. padding and padding_mode are
+// quoted, which torch.fx forgets. As with
 // torch.fx, tensors and modules that stand in several places are several ones
 // when the folder is loaded.
 //
@@ -257,8 +258,9 @@ func isContainer(m *SavedModule) bool {
 	return m.graph == nil && (m.Class == "Module" || m.Class == "Sequential" || m.Class == "ModuleList" || m.Class == "ModuleDict")
 }
 
-// unquotedMode is how torch.nn's repr writes a padding mode.
-var unquotedMode = regexp.MustCompile(`^[a-z_]+$`)
+// unquoted is how torch.nn's repr writes the padding and padding_mode of a
+// convolution where they are texts.
+var unquoted = regexp.MustCompile(`^[a-z_]+$`)
 
 // trusted are the layers that torch.fx makes of their repr.
 var trusted = map[string]bool{
@@ -293,7 +295,7 @@ func (w *folderWriter) expression(path string, m *SavedModule) string {
 			c.Args[i].Text = w.expression(joinPath(path, a.Name), a.Module)
 		case a.Tensor != nil:
 			c.Args[i].Text = emptyText(a.Tensor)
-		case a.Name == "padding_mode" && unquotedMode.MatchString(a.Text):
+		case (a.Name == "padding_mode" || a.Name == "padding") && unquoted.MatchString(a.Text):
 			c.Args[i].Text = "'" + a.Text + "'"
 		case a.Value == nil:
 			w.faults.add(ir.ErrUnsupported, "to folder: module %s: expected literals as arguments, got %s", path, clip(m.Repr()))

@@ -2,7 +2,6 @@ package export
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -267,7 +266,8 @@ func graphChild(m *ir.GraphModule, known map[*ir.GraphModule]*SavedModule) *Save
 
 // noParameter are attributes of layers that are no parameters of their
 // constructors, although no underscore says so.
-var noParameter = words("training transposed mode name head_dim bias_k bias_v activation_relu_or_gelu all_weights call_super_init dump_patches T_destination")
+var noParameter = words("training transposed mode name head_dim bias_k bias_v activation_relu_or_gelu all_weights call_super_init dump_patches T_destination " +
+	"shortlist_size n_clusters head_size use_nested_tensor")
 
 // layer makes the description of a module of torch.nn.
 func (r *savedReader) layer(i *Instance, path string) *SavedModule {
@@ -279,10 +279,10 @@ func (r *savedReader) layer(i *Instance, path string) *SavedModule {
 	}
 	for key, v := range state.All() {
 		name, _ := key.(string)
-		if name == "" || name[0] == '_' || noParameter[name] && !(name == "mode" && m.Class == "Upsample") {
+		if name == "" || name[0] == '_' || noParameter[name] && !(name == "mode" && (m.Class == "Upsample" || m.Class == "EmbeddingBag")) {
 			continue
 		}
-		if name == "output_padding" && !strings.Contains(m.Class, "Transpose") {
+		if name == "output_padding" && !strings.Contains(m.Class, "Transpose") || name == "proj_size" && m.Class != "LSTM" {
 			continue
 		}
 		if a, err := argOf(v, 0); err == nil {
@@ -306,44 +306,6 @@ func (r *savedReader) layer(i *Instance, path string) *SavedModule {
 	})
 	m.constructorOfParts(state)
 	return m
-}
-
-// constructorOfParts adds the arguments that only the parts of a module tell.
-func (m *SavedModule) constructorOfParts(state *ir.PyDict) {
-	add := func(name string, a ir.Arg) {
-		if a != nil {
-			m.Args = append(m.Args, SavedArg{Name: name, Text: ir.Repr(a), Value: a})
-		}
-	}
-	of := func(child, name string) ir.Arg {
-		if c := m.Child(child); c != nil {
-			for _, a := range c.Args {
-				if a.Name == name {
-					return a.Value
-				}
-			}
-		}
-		return nil
-	}
-	switch m.Class {
-	case "MultiheadAttention":
-		k, _ := entry(state, "_parameters").Get("bias_k")
-		add("add_bias_kv", ir.Bool(k != nil))
-		if m.Child("out_proj") != nil { // which tells embed_dim and bias, as in Python's repr
-			m.Args = slices.DeleteFunc(m.Args, func(a SavedArg) bool { return a.Name == "embed_dim" })
-		}
-	case "TransformerEncoderLayer", "TransformerDecoderLayer":
-		add("d_model", of("linear1", "in_features"))
-		add("nhead", of("self_attn", "num_heads"))
-		add("dim_feedforward", of("linear1", "out_features"))
-		add("dropout", of("dropout", "p"))
-		add("layer_norm_eps", of("norm1", "eps"))
-		add("batch_first", of("self_attn", "batch_first"))
-		add("bias", of("linear1", "bias"))
-		if f, _ := state.Get("activation"); f == PyGlobal("torch._C._nn.gelu") || f == PyGlobal("torch.nn.functional.gelu") {
-			add("activation", ir.Str("gelu"))
-		}
-	}
 }
 
 // biasIsArgument tells the layers whose constructors take bias: linear ones,

@@ -87,7 +87,7 @@ func TestSavedLayers(t *testing.T) {
 	assert.Equal(t, `TransformerEncoderLayer(
   norm_first=False, d_model=4, nhead=2, dim_feedforward=3, dropout=0.1, layer_norm_eps=1e-05, batch_first=False, bias=True, activation='gelu'
   (self_attn): MultiheadAttention(
-    kdim=4, vdim=4, num_heads=2, dropout=0.1, batch_first=False, add_zero_attn=False, add_bias_kv=False
+    embed_dim=4, kdim=4, vdim=4, num_heads=2, dropout=0.1, batch_first=False, add_zero_attn=False, add_bias_kv=False, bias=True
     (out_proj): NonDynamicallyQuantizableLinear(in_features=4, out_features=4, bias=True)
   )`, encoder)
 }

@@ -19,6 +19,7 @@ type Interpreter struct {
 	mode      libtorch.Mode
 	keep      bool
 	subgraphs bool
+	progress  func(done, total int)
 	schedules sync.Map // *ir.Graph -> *schedule
 }
 
@@ -40,6 +41,13 @@ func InSubgraphs() Option { return func(in *Interpreter) { in.subgraphs = true }
 // KeepValues keeps every value until the end of the run, where [Run.Value] and
 // [Options.Env] can see it. Default: a value is freed after its last use.
 func KeepValues() Option { return func(in *Interpreter) { in.keep = true } }
+
+// OnProgress has f called when a run begins and after each node, with how many
+// nodes are done and how many there are; the nodes of graphs inside count with the
+// node that enters them. It is for progress bars of long graphs: nothing is drawn
+// here. f runs on the goroutine of the run, so that what it takes, the run takes.
+// Default: none, at no cost. Follows the progress bar of torch.fx's Interpreter.
+func OnProgress(f func(done, total int)) Option { return func(in *Interpreter) { in.progress = f } }
 
 // WithThreads sets how many threads one kernel may use; n is at least 1.
 // Default: 1, since runs are parallel already and sums depend on the number.

@@ -25,6 +25,7 @@ type Run struct {
 	args    []any // what the placeholders take
 	next    int   // the next of args
 	boxed   bool  // args are the run's own
+	inner   bool  // of a graph that another run entered
 	env     map[*ir.Node]any
 	node    *ir.Node // the current one
 }
@@ -101,6 +102,7 @@ func (r *Run) execute() (out any, err error) {
 		}
 	}()
 	done := r.ctx.Done()
+	r.report(0)
 	for i := range r.schedule.steps {
 		st := &r.schedule.steps[i]
 		r.node = st.node
@@ -126,6 +128,7 @@ func (r *Run) execute() (out any, err error) {
 		} else {
 			r.store(i, v)
 		}
+		r.report(i + 1)
 		if st.node.Op() == ir.Output {
 			return v, nil
 		}
@@ -136,6 +139,13 @@ func (r *Run) execute() (out any, err error) {
 		}
 	}
 	return nil, nil
+}
+
+// report tells who asked how far the run is.
+func (r *Run) report(done int) {
+	if f := r.in.progress; f != nil && !r.inner {
+		f(done, len(r.schedule.steps))
+	}
 }
 
 // failure says at which node an error happened, unless it has nothing to do
@@ -271,7 +281,7 @@ func (r *Run) Call(module *ir.GraphModule, args ...any) (any, error) {
 func (r *Run) call(mode libtorch.Mode, module *ir.GraphModule, args []any) (any, error) {
 	g := module.Graph()
 	sub := r.in.begin(r.ctx, module, g, args)
-	sub.mode = mode
+	sub.mode, sub.inner = mode, true
 	if !r.in.subgraphs {
 		sub.handler = Default{}
 	}

@@ -46,7 +46,21 @@ func (a *allowance) take(class string, args []any, kw []Option) error {
 	if err != nil {
 		return err
 	}
+	given := map[*torch.Tensor]bool{} // what stays the caller's
+	for _, o := range kw {
+		switch v := o.Value.(type) {
+		case *torch.Tensor:
+			given[v] = true
+		case Module:
+			for _, t := range StateDict(v) {
+				given[t] = true
+			}
+		}
+	}
 	for _, t := range StateDict(empty) {
+		if given[t] {
+			continue
+		}
 		if n := t.Numel(); n > a.elements {
 			return ir.Errorf(ir.ErrValue, "repr of %s: expected at most 2^32 parameters in all", class)
 		} else {

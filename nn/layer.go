@@ -130,6 +130,9 @@ func Arguments(m Module) (args []Option, ok bool) {
 		return nil, false
 	}
 	for _, p := range c.Params {
+		if p.Name == "proj_size" && c.Name != "LSTM" {
+			continue // a parameter there too, but to be refused
+		}
 		args = append(args, Option{Name: p.Name, Value: c.given(m.(layer), p.Name)})
 	}
 	return args, true

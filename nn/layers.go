@@ -657,6 +657,7 @@ func (m *Fold) Forward(input *torch.Tensor) *torch.Tensor { return one(run(m, ni
 // FractionalMaxPool2d is torch.nn.FractionalMaxPool2d(kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None). Its forward is F.fractional_max_pool2d(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, _random_samples=self._random_samples).
 type FractionalMaxPool2d struct {
 	leaf
+	RandomSamples *torch.Tensor `nn:"_random_samples,buffer"`
 }
 
 // NewFractionalMaxPool2d returns a new [FractionalMaxPool2d]; the arguments that have a default there are options.
@@ -677,6 +678,7 @@ func (m *FractionalMaxPool2d) ForwardIndices(input *torch.Tensor) (output, indic
 // FractionalMaxPool3d is torch.nn.FractionalMaxPool3d(kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None). Its forward is F.fractional_max_pool3d(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, _random_samples=self._random_samples).
 type FractionalMaxPool3d struct {
 	leaf
+	RandomSamples *torch.Tensor `nn:"_random_samples,buffer"`
 }
 
 // NewFractionalMaxPool3d returns a new [FractionalMaxPool3d]; the arguments that have a default there are options.

@@ -78,7 +78,12 @@ func Transform(ctx context.Context, m *ir.GraphModule, make func(Default) interp
 		return nil, err
 	}
 	t.Follow(nil)
-	if old, err := m.Graph().OutputNode(); err == nil {
+	// of None torch.fx makes no output, and then cannot compile what it made
+	old, err := m.Graph().OutputNode()
+	if err != nil && out != nil {
+		return nil, err
+	}
+	if err == nil {
 		result, err := t.Lower(out)
 		if err != nil {
 			return nil, err

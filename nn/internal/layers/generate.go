@@ -44,7 +44,11 @@ func (c *Class) generate(b *bytes.Buffer) {
 		fmt.Fprintf(b, "%s *torch.Tensor\n", Camel(s))
 	}
 	for _, s := range c.Buffers {
-		fmt.Fprintf(b, "%s *torch.Tensor `nn:\",buffer\"`\n", Camel(s))
+		name := ""
+		if strings.HasPrefix(s, "_") { // which the field's name does not tell
+			name = s
+		}
+		fmt.Fprintf(b, "%s *torch.Tensor `nn:\"%s,buffer\"`\n", Camel(s), name)
 	}
 	b.WriteString("}\n")
 
