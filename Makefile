@@ -18,7 +18,7 @@ SHELL       := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup demo test lint bench bench-ir fuzz parity reference reference-test clean
+.PHONY: help build setup demo test lint bench bench-ir fuzz parity reference reference-test upstream-tests clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ reference: ## install PyTorch and friends into third_party/reference (gigabytes)
 
 reference-test: reference setup ## compare with PyTorch live, bit by bit
 	@bash scripts/reference_test.sh
+
+upstream-tests: ## list what PyTorch's own tests of torch.fx hold, with the Go test beside each
+	@$(GO) run ./scripts/upstreamtests
 
 clean: ## remove what make and setup put here: bin, libtorch, the bridge, the reference
 	rm -rf bin dist

@@ -14,6 +14,8 @@ import (
 
 // TestLoadFolder opens every folder that Python saved: the graph is that of the
 // module's own code, and all attributes are there.
+//
+// upstream: test_fx.TestFX.test_pickle_graphmodule
 func TestLoadFolder(t *testing.T) {
 	for _, dir := range savedFolders(t) {
 		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
@@ -70,6 +72,9 @@ func TestLoadFolderModules(t *testing.T) {
 
 // TestToFolder writes again what it read. The text is Python's, except where
 // Python pickles a child or forgets quotes; and all reads back.
+//
+// upstream: test_fx_experimental.TestFXExperimental.test_to_folder
+// upstream: test_lazy_graph_module.TestLazyGraphModule.test_package_fx_simple
 func TestToFolder(t *testing.T) {
 	for _, dir := range savedFolders(t) {
 		name := filepath.Base(filepath.Dir(dir))

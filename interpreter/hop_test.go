@@ -106,6 +106,8 @@ func TestRegionsRunTheirGraph(t *testing.T) {
 	}
 }
 
+// upstream: test_fx.TestFX.test_user_friendly_call_provenance_with_module
+// upstream: test_fx.TestFX.test_custom_traceback_not_raised_when_exception_source_is_submodule
 func TestSubgraphErrorNamesBothNodes(t *testing.T) {
 	g := ir.NewGraph()
 	x := g.Placeholder("x")

@@ -44,6 +44,7 @@ func polynomial(t testing.TB) *ir.GraphModule {
 	return module(t, g, nil)
 }
 
+// upstream: test_fx.TestFX.test_interpreter
 func TestRun(t *testing.T) {
 	got, err := interpreter.New(polynomial(t)).Run(t.Context(), int64(3), int64(4))
 	require.NoError(t, err)
@@ -59,6 +60,9 @@ func TestCallBindsKeywords(t *testing.T) {
 	assert.ErrorIs(t, err, ir.ErrInput)
 }
 
+// upstream: test_fx.TestFX.test_interpreter_star_args
+// upstream: test_fx.TestFX.test_interpreter_default_args
+// upstream: test_fx.TestFX.test_interpreter_not_enough_args
 func TestPlaceholders(t *testing.T) {
 	g := ir.NewGraph()
 	x := g.Placeholder("x")
@@ -110,6 +114,8 @@ func TestGraphWithoutOutputReturnsNothing(t *testing.T) {
 	assert.Nil(t, got)
 }
 
+// upstream: test_lazy_graph_module.TestLazyGraphModule.test_replace_sin_with_cos
+// upstream: test_lazy_graph_module.TestLazyGraphModule.test_call_forward_directly
 func TestRunSeesAChangedGraph(t *testing.T) {
 	gm := polynomial(t)
 	in := interpreter.New(gm)
@@ -124,6 +130,7 @@ func TestRunSeesAChangedGraph(t *testing.T) {
 	assert.Equal(t, int64(121), got)
 }
 
+// upstream: test_fx.TestFX.test_interpreter_other_graph
 func TestWithGraphRunsAnotherGraph(t *testing.T) {
 	other := ir.NewGraph()
 	x, y := other.Placeholder("x"), other.Placeholder("y")
@@ -133,6 +140,7 @@ func TestWithGraphRunsAnotherGraph(t *testing.T) {
 	assert.Equal(t, int64(12), got)
 }
 
+// upstream: test_fx.TestFX.test_interpreter_partial_eval
 func TestEnvironmentIsNotComputedAgain(t *testing.T) {
 	gm := polynomial(t)
 	sum := gm.Graph().Lookup("add")
@@ -177,6 +185,8 @@ func TestRunBoxedCountsArguments(t *testing.T) {
 	assert.Empty(t, args)
 }
 
+// upstream: test_fx.TestFX.test_user_friendly_call_provenance_with_function
+// upstream: test_fx.TestFX.test_custom_traceback_raised_when_exception_source_is_graphmodule
 func TestNodeErrorTellsTheNode(t *testing.T) {
 	g := ir.NewGraph()
 	x := g.Placeholder("x")
@@ -240,6 +250,7 @@ func (s swap) CallFunction(r *interpreter.Run, fn *ir.Func, args []any, kwargs [
 	return s.Default.CallFunction(r, fn, args, kwargs)
 }
 
+// upstream: test_fx.TestFX.test_interpreter_run_node_override
 func TestOverrideIsReachedThroughDecorators(t *testing.T) {
 	var seen []string
 	h := interpreter.Around(swap{}, func(r *interpreter.Run, n *ir.Node, run func() (any, error)) (any, error) {

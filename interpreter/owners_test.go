@@ -67,6 +67,7 @@ var (
 	bundle = ir.FuncOf("shop.bundle")
 )
 
+// upstream: test_fx.TestFX.test_interpreter_gc_values
 func TestValuesAreClosedAtLastUse(t *testing.T) {
 	lent := &thing{name: "lent", shop: &shop{}}
 	tests := []struct {

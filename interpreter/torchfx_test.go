@@ -97,6 +97,7 @@ func (s negSigmSwap) CallMethod(r *interpreter.Run, name string, args []any, kwa
 	return s.Default.CallMethod(r, name, args, kwargs)
 }
 
+// upstream: test_fx.TestFX.test_interpreter_onthefly_swap
 func TestSwapOfTheDocumentation(t *testing.T) {
 	needLibtorch(t)
 	g := ir.NewGraph()

@@ -47,6 +47,8 @@ func chain(n int) (*Graph, []*Node) {
 	return g, nodes
 }
 
+// upstream: test_fx.TestFX.test_insertion_point
+// upstream: test_fx.TestFX.test_multi_insert_point
 func TestInsertionPoints(t *testing.T) {
 	g, n := chain(2)
 	neg := func() string { return g.CallFunction(FuncOf("torch.neg"), []Arg{n[0]}).Name() }
@@ -98,6 +100,8 @@ func TestInsertionPointFollowsItsNode(t *testing.T) {
 	assert.Equal(t, []string{"x", "a", "b", "relu", "relu_1", "output"}, names(g), "the place of an erased node counts")
 }
 
+// upstream: test_fx.TestFX.test_move_before
+// upstream: test_fx.TestFX.test_prepend_self
 func TestMove(t *testing.T) {
 	g, n := chain(3)
 	require.NoError(t, n[3].Prepend(n[1]))
@@ -176,6 +180,7 @@ func TestWalkWhileTheGraphChanges(t *testing.T) {
 	})
 }
 
+// upstream: test_fx.TestFX.test_erase_node_error
 func TestEraseRefuses(t *testing.T) {
 	g, n := chain(1)
 	require.EqualError(t, g.Erase(n[0]), "Tried to erase Node x but it still had 1 users in the graph: {relu: None}!")
@@ -189,6 +194,12 @@ func TestEraseRefuses(t *testing.T) {
 	assert.PanicsWithValue(t, "ir: Node.Rename of relu, which was erased", func() { n[1].Rename("y") })
 }
 
+// upstream: test_fx.TestFX.test_all_input_nodes
+// upstream: test_fx.TestFX.test_find_uses
+// upstream: test_fx.TestFX.test_reassign_args_kwargs_uses
+// upstream: test_fx.TestFX.test_update_args_api
+// upstream: test_fx.TestFX.test_update_kwargs_api
+// upstream: test_fx.TestFX.test_insert_arg
 func TestOperands(t *testing.T) {
 	g := NewGraph()
 	a, b, c := g.Placeholder("a"), g.Placeholder("b"), g.Placeholder("c")
@@ -214,6 +225,8 @@ func TestOperands(t *testing.T) {
 	assert.Equal(t, "neg", m.Target().String())
 }
 
+// upstream: test_fx.TestFX.test_remove_uses_with_custom_filter
+// upstream: test_fx_node_hook.TestFXNodeHook.test_hooks_for_node_update
 func TestReplaceAllUses(t *testing.T) {
 	g, n := chain(1)
 	n[0].Meta().Set("k", 1)
@@ -235,6 +248,7 @@ func TestReplaceAllUses(t *testing.T) {
 	assert.Len(t, heard, 2)
 }
 
+// upstream: test_fx_node_hook.TestFXNodeHook.test_hooks_for_node_update
 func TestHooks(t *testing.T) {
 	g, n := chain(1)
 	gm, err := NewGraphModule(nil, g)

@@ -64,6 +64,9 @@ func TestModuleJSON(t *testing.T) {
 
 // What JSON writes of a recorded graph, the reader of recordings reads back to
 // the same graph.
+//
+// upstream: test_fx.TestFX.test_node_pickle_type_preservation
+// upstream: test_graph_pickler.TestGraphPickler.graph_round_trip
 func TestJSONKeepsTheGraph(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "fx", "*.json"))
 	require.NoError(t, err)

@@ -48,6 +48,7 @@ func nested(t *testing.T) *GraphModule {
 	return m
 }
 
+// upstream: test_fx.TestFX.test_construct_root_dict
 func TestModuleAttributes(t *testing.T) {
 	m := nested(t)
 	assert.Equal(t, []string{"lin", "w", "sub", "a.lin", "a.b.w", "c.t", "t", "unused"}, attrPaths(m),
@@ -78,6 +79,7 @@ func TestModuleAttributes(t *testing.T) {
 	require.ErrorIs(t, m.SetGraph(nil), ErrAssertion)
 }
 
+// upstream: test_fx.TestFX.test_pretty_print
 func TestModuleText(t *testing.T) {
 	m := nested(t)
 	assert.Equal(t, `M(
@@ -108,6 +110,7 @@ def forward(self, x):
 	assert.Contains(t, text, "\n    class sub(torch.nn.Module):\n        def forward(self, x):\n")
 }
 
+// upstream: test_fx.TestFX.test_submodule_manipulation_API
 func TestSubmodules(t *testing.T) {
 	m := nested(t)
 	assert.True(t, m.AddSubmodule("a.new.deep", &linear{}))
@@ -131,6 +134,9 @@ func TestSubmodules(t *testing.T) {
 	require.NoError(t, m.Graph().Lint())
 }
 
+// upstream: test_fx.TestFX.test_deepcopy_graphmodule
+// upstream: test_fx.TestFX.test_module_deepcopy_edit_nodes
+// upstream: test_fx.TestFX.test_deepcopy_no_recursion
 func TestModuleClone(t *testing.T) {
 	m := nested(t)
 	m.Meta().Set("k", 1)
@@ -152,6 +158,8 @@ func TestModuleClone(t *testing.T) {
 	assert.Same(t, same, other, "other attributes are shared")
 }
 
+// upstream: test_fx.TestFX.test_wrong_topo
+// upstream: test_fx.TestFX.test_copy_no_remap
 func TestLintFaults(t *testing.T) {
 	foreign, far := chain(1)
 	_ = foreign
@@ -270,6 +278,7 @@ func TestEqualExplains(t *testing.T) {
 	require.ErrorContains(t, Equal(long, short), "node 2 (output): expected an end, got return relu")
 }
 
+// upstream: test_fx.TestFX.test_inline_graph
 func TestCopyFrom(t *testing.T) {
 	src, n := chain(2)
 	n[1].Meta().Set("k", 1)

@@ -65,6 +65,7 @@ func TestNamespaceLaws(t *testing.T) {
 	})
 }
 
+// upstream: test_fx.TestFX.test_snake_case
 func TestSnakeCase(t *testing.T) {
 	for in, want := range map[string]string{
 		"ReLU6": "re_lu6", "conv2D": "conv2d", "HTTPServer": "httpserver", "aBC": "a_bc", "x1Y": "x1y", "add": "add", "": "",

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// upstream: test_dce_pass.TestDCE.test_keep_torch_assert
+// upstream: test_dce_pass.TestDCE.test_keep_setitem
 func TestImpureFunctions(t *testing.T) {
 	for _, tc := range []struct {
 		target                     string
@@ -71,6 +73,7 @@ func TestImpureByItsArguments(t *testing.T) {
 	assert.False(t, g.GetAttr("w").IsImpure())
 }
 
+// upstream: test_dce_pass.TestDCE.test_keep_module_with_side_effect
 func TestImpureModules(t *testing.T) {
 	body := func(target string) *GraphModule {
 		g := NewGraph()
@@ -102,6 +105,8 @@ func TestImpureModules(t *testing.T) {
 	}
 }
 
+// upstream: test_dce_pass.TestDCE.test_impure_custom
+// upstream: test_dce_pass.TestDCE.test_dead_placeholder
 func TestEliminateDeadCode(t *testing.T) {
 	make := func() (*Graph, *GraphModule) {
 		inner := NewGraph()

@@ -241,6 +241,8 @@ func (listCodeGen) ProcessInputs(args []any, _ map[string]any) ([]any, error) {
 	return args[0].([]any), nil
 }
 
+// upstream: test_fx.TestFX.test_custom_codegen
+// upstream: test_fx.TestFX.test_interpreter_with_codegen
 func TestOwnCodeGen(t *testing.T) {
 	g := NewGraph()
 	x, y := g.Placeholder("x"), g.Placeholder("y")

@@ -232,6 +232,7 @@ func TestFlattenAccepts(t *testing.T) {
 	}
 }
 
+// upstream: test_graph_pickler.TestGraphPickler.debug_paths
 func TestFlattenRefuses(t *testing.T) {
 	type stranger struct{ LeftHand, Right, Extra int }
 	tests := []struct {

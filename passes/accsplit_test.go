@@ -151,6 +151,7 @@ func TestAcceleratorSplitExtends(t *testing.T) {
 // What a value that is no tensor does to the nodes of the accelerator.
 //
 // upstream: test_fx_split_node_finder.TestFxSplitNodeFinder.testFinder
+// upstream: test_fx_split_node_finder.event_dumps
 func TestAcceleratorNodes(t *testing.T) {
 	m := module(t, `def forward(self, x, y):
     sup_f = program.sup_f(x)

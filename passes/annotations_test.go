@@ -11,6 +11,8 @@ import (
 )
 
 // torch.fx drops the rounding mode; here that call stays.
+//
+// upstream: test_fx_experimental.TestFXExperimental.test_normalize_binary_operators
 func TestRecordedNormalizeOperators(t *testing.T) {
 	r := recorded(t, "normalize_operators")
 	m := r.before(t)
@@ -38,6 +40,7 @@ func TestRecordedNormalizeOperators(t *testing.T) {
 	r.requireTexts(t, asNew(t, m))
 }
 
+// upstream: test_fx_experimental.TestFXExperimental.test_annotate_returns_with_schema
 func TestAnnotateTypes(t *testing.T) {
 	m := bodyModule(t, "w = self.w\na = torch.nn.functional.relu(x)\nb = torch.relu(a)\nc = self.lin(b)", "(c, w, y)")
 	m.SetAttr("lin", &submodule{"torch.nn.modules.rnn.LSTM"})

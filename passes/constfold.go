@@ -288,6 +288,9 @@ func inline(g *ir.Graph, call *ir.Node, body *ir.Graph) error {
 	mapping := map[*ir.Node]ir.Arg{}
 	for i, p := range body.Find(ir.Placeholder, nil) {
 		mapping[p] = call.Arg(i)
+		if n, ok := call.Arg(i).(*ir.Node); ok && p.NumUsers() > 0 {
+			copyMeta(n, p) // what was folded is known by what was there before
+		}
 	}
 	restore, err := g.InsertBefore(call)
 	if err != nil {

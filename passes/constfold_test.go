@@ -14,6 +14,7 @@ import (
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
+// upstream: test_fx_const_fold.TestConstFold.test_const_fold_basic_one_attr_no_name_collision
 func TestRecordedConstfoldOne(t *testing.T) {
 	r := recorded(t, "constfold_one")
 	var want struct {
@@ -31,6 +32,8 @@ func TestRecordedConstfoldOne(t *testing.T) {
 	require.Equal(t, text, m.Graph().String())
 }
 
+// upstream: test_fx_const_fold.TestConstFold.test_const_fold_multi_const_folded_attrs
+// upstream: test_fx_const_fold.TestConstFold.test_const_fold_basic_two_attr
 func TestRecordedConstfoldMulti(t *testing.T) {
 	r := recorded(t, "constfold_multi")
 	var want struct {
@@ -45,6 +48,8 @@ func TestRecordedConstfoldMulti(t *testing.T) {
 	require.Equal(t, want.Attr, f.Attr)
 }
 
+// upstream: test_fx_const_fold.TestConstFold.test_const_fold_noop
+// upstream: test_fx_const_fold.TestConstFold.test_check_skip_folding_quant_dequant_pattern
 func TestRecordedConstfoldNoopAndSkip(t *testing.T) {
 	r := recorded(t, "constfold_noop_and_skip")
 	var want struct {
@@ -113,6 +118,10 @@ func TestConstFoldRuns(t *testing.T) {
 
 // A called graph module is folded as a whole, unless something inside it is
 // skipped or has an effect, however deep.
+//
+// upstream: test_fx_const_fold.TestConstFold.test_do_not_fold_impure_subgraph
+// upstream: test_fx_const_fold.TestConstFold.test_fold_pure_subgraph
+// upstream: test_fx_const_fold.TestConstFold.test_skip_folding_in_subgraph
 func TestConstFoldSubmodules(t *testing.T) {
 	wrap := func(inner *ir.GraphModule) *ir.GraphModule {
 		g, err := ir.ParseCode("def forward(self, x):\n    inner = self.inner(x);  x = None\n    return inner")

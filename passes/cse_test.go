@@ -23,6 +23,10 @@ binomial rrelu rand_like rand randint randn randperm add_ sub_ mul_ div_ pow_ le
 	return funcs
 }
 
+// upstream: test_cse_pass.TestCSEPass.test_simple
+// upstream: test_cse_pass.TestCSEPass.test_simple_multiple_same_ops
+// upstream: test_cse_pass.TestCSEPass.test_kwarg
+// upstream: test_cse_pass.TestCSEPass.test_banned_list
 func TestRecordedCSEBasic(t *testing.T) {
 	r := recorded(t, "cse_basic")
 	var want struct {
@@ -82,6 +86,8 @@ func TestCSE(t *testing.T) {
 }
 
 // CSE keeps what a graph computes and leaves nothing to merge.
+//
+// upstream: test_common_passes.TestCommonPass.test_correctness
 func TestCSEKeepsMeaning(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModule(t)

@@ -103,6 +103,10 @@ type sourceCase struct {
 // upstream: test_source_matcher_utils.TestSourceMatcher.test_module_partitioner_functional_conv_relu_conv
 // upstream: test_source_matcher_utils.TestSourceMatcher.test_module_partitioner_functional_linear_relu_linear
 // upstream: test_source_matcher_utils.TestSourceMatcher.test_module_partitioner_weight_tied
+// upstream: test_source_matcher_utils.TestSourceMatcher.test_module_partitioner_linear_relu_linear_torch_fn_export
+// upstream: test_source_matcher_utils.TestSourceMatcher.test_module_partitioner_conv_relu_maxpool_torch_fn
+// upstream: test_source_matcher_utils.TestSourceMatcher.test_module_partitioner_functional_conv_relu_conv_torch_fn
+// upstream: test_source_matcher_utils.TestSourceMatcher.test_module_partitioner_functional_linear_relu_linear_torch_fn
 func TestSourcePartitions(t *testing.T) {
 	var cases []sourceCase
 	section(t, "source_partitions", &cases)

@@ -62,6 +62,8 @@ func runAll(t *testing.T, m *ir.GraphModule, args ...any) (results [][]float32) 
 	return results
 }
 
+// upstream: test_fx_experimental.TestFXExperimental.test_conv_bn_fusion
+// upstream: test_fx_experimental.TestFXExperimental.test_conv_bn_fusion_not_running_state
 func TestRecordedFuseConvBN(t *testing.T) {
 	testenv.Libtorch(t)
 	r := recorded(t, "fuse_conv_bn")

@@ -25,6 +25,11 @@ func swap(name, from, to string) *passes.Pass {
 	})
 }
 
+// upstream: test_pass_infra.TestPassManager.test_pass_manager
+// upstream: test_pass_infra.TestPassManager.test_this_before_that_pass_constraint
+// upstream: test_pass_infra.TestPassManager.test_pass_manager_bad_checks
+// upstream: test_pass_infra.TestPassManager.test_topological_sort
+// upstream: test_pass_infra.TestPassManager.test_pass_manager_error
 func TestRecordedPassManager(t *testing.T) {
 	r := recorded(t, "pass_manager")
 	var want struct {
@@ -80,6 +85,7 @@ func TestRecordedPassManager(t *testing.T) {
 	require.ErrorContains(t, err, want.Errors[3][1]+"5, 0, 2, 3, 1]")
 }
 
+// upstream: test_pass_infra.TestPassManager.test_pass_manager_checks
 func TestManagerChecks(t *testing.T) {
 	ctx := context.Background()
 	m := module(t, "def forward(self, x):\n    add = torch.add(x, 1);  x = None\n    return add")

@@ -30,6 +30,8 @@ func section(t testing.TB, name string, into any) {
 // upstream: test_fx.TestOperatorSignatures.test_get_torch_func_signature_exhaustive
 // upstream: test_fx.TestFX.test_get_torch_func_signature
 // upstream: test_fx_experimental.TestFXExperimental.test_normalize_args_op_overload
+// upstream: test_fx_experimental.TestNormalizeOperators.test_normalize_operator_exhaustive
+// upstream: test_fx_experimental.TestFXExperimental.test_normalize_quantized_eb
 func TestNormalizeFunction(t *testing.T) {
 	var cases []map[string]*string
 	section(t, "normalize_function_cases", &cases)

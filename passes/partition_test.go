@@ -47,6 +47,7 @@ func TestRecordedPartitionPropose(t *testing.T) {
 	require.Equal(t, "fused_0", fused[0].Name)
 }
 
+// upstream: test_fx_passes.TestFXGraphPasses.test_fuser_util
 func TestRecordedPartitionFuseExplicit(t *testing.T) {
 	r := recorded(t, "partition_fuse_explicit")
 	m := r.before(t)
@@ -65,6 +66,7 @@ func TestRecordedPartitionFuseExplicit(t *testing.T) {
 	r.requireTexts(t, m)
 }
 
+// upstream: test_fx_passes.TestFXGraphPasses.test_fuser_util_xfail
 func TestRecordedPartitionFuseCycle(t *testing.T) {
 	r := recorded(t, "partition_fuse_cycle")
 	m := module(t, `def forward(self, x):

@@ -10,6 +10,8 @@ import (
 )
 
 // The target's text, an address in Python, is the function's name here.
+//
+// upstream: test_fx_traceback.TestFXNodeSource.test_node_source
 func TestRecordedProvenance(t *testing.T) {
 	r := recorded(t, "provenance")
 	m := module(t, "def forward(self, x):\n    relu = torch.relu(x);  x = None\n    add = relu + 1;  relu = None\n    return add", ir.ClassName("<lambda>"))

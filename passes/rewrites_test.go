@@ -16,6 +16,7 @@ import (
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
+// upstream: test_fx_experimental.TestFXExperimental.test_replace_target_nodes_with
 func TestRecordedReplaceTargetNodes(t *testing.T) {
 	r := recorded(t, "replace_target_nodes")
 	m := r.before(t)
@@ -47,6 +48,7 @@ func TestRecordedOptExtractSubgraph(t *testing.T) {
 	require.ErrorIs(t, err, ir.ErrKey)
 }
 
+// upstream: test_fx_experimental.TestFXExperimental.test_optimize_for_inference_cpu
 func TestRecordedOptRemoveDropout(t *testing.T) {
 	r := recorded(t, "opt_remove_dropout")
 	m := r.before(t)
@@ -61,6 +63,7 @@ func TestRecordedOptRemoveDropout(t *testing.T) {
 	r.requireTexts(t, asNew(t, m))
 }
 
+// upstream: test_fx_experimental.TestFXExperimental.test_annotate_getitem_node
 func TestRecordedAnnotateGetitem(t *testing.T) {
 	r := recorded(t, "annotate_getitem")
 	g := ir.NewGraph()
@@ -109,6 +112,7 @@ func TestAnnotateGetItem(t *testing.T) {
 	}
 }
 
+// upstream: test_fx_experimental.TestFXExperimental.test_merge_matmuls
 func TestRecordedMergeMatmul(t *testing.T) {
 	r := recorded(t, "merge_matmul")
 	m := r.before(t)

@@ -72,6 +72,8 @@ func (w recordedMeta) require(t *testing.T, name string, m ir.TensorMeta) {
 	require.Equal(t, w, got, name)
 }
 
+// upstream: test_fx.TestFX.test_example_shape_prop
+// upstream: test_fx.TestFX.test_shape_prop_aggregate
 func TestRecordedShapeProp(t *testing.T) {
 	testenv.Libtorch(t)
 	r := recorded(t, "shape_prop")

@@ -29,6 +29,8 @@ func disordered(t *testing.T) *ir.GraphModule {
 	return m
 }
 
+// upstream: test_fx_passes.TestFXGraphPasses.test_topo_sort_stability
+// upstream: test_source_matcher_utils.TestSourceMatcher.test_legalize_slice
 func TestRecordedSortLegalizeStable(t *testing.T) {
 	r := recorded(t, "sort_legalize_stable")
 	var want struct{ Disordered, Legalized, Stable []string }

@@ -17,6 +17,8 @@ func byName(numbers map[string]int) func(*ir.Node) int {
 	return func(n *ir.Node) int { return numbers[n.Name()] }
 }
 
+// upstream: test_fx_experimental.TestFXExperimental.test_subgraph_creation
+// upstream: test_fx_experimental.TestFXExperimental.test_split_qualname_mapping
 func TestRecordedSplitBasic(t *testing.T) {
 	r := recorded(t, "split_basic")
 	count := -1
@@ -77,6 +79,7 @@ func TestRecordedSplitCycle(t *testing.T) {
 	r.fails(t, err)
 }
 
+// upstream: test_fx_experimental.TestFXExperimental.test_split_module_keep_original_order_and_noop_graph
 func TestRecordedSplitNoCompute(t *testing.T) {
 	r := recorded(t, "split_no_compute")
 	m := module(t, "def forward(self, x, y):\n    return (y, x)")
@@ -85,6 +88,7 @@ func TestRecordedSplitNoCompute(t *testing.T) {
 	r.requireTexts(t, s.Module)
 }
 
+// upstream: test_fx_split.TestSplitByTags.test_split_by_tags
 func TestRecordedSplitByTags(t *testing.T) {
 	r := recorded(t, "split_by_tags")
 	tags := map[string]string{"linear1": "left", "relu": "left", "block_linear2": "right", "relu_1": "right", "mul": "main", "cat": "main"}
@@ -145,6 +149,9 @@ func TestSplitByTagsRefuses(t *testing.T) {
 }
 
 // torch.fx makes the path a_b of both, and calls one module twice.
+//
+// upstream: test_fx_experimental.TestFXExperimental.test_subgraph_uniquename
+// upstream: test_fx_experimental.TestFXExperimental.test_split_qualname_mapping
 func TestSplitKeepsCollidingPathsApart(t *testing.T) {
 	m := module(t, `def forward(self, x):
     a_b = self.a.b(x);  x = None
@@ -160,6 +167,7 @@ func TestSplitKeepsCollidingPathsApart(t *testing.T) {
 	}
 }
 
+// upstream: test_fx_experimental.TestFXExperimental.test_split_module_placeholders_before_get_attr
 func TestSplitMovesReadsOfModules(t *testing.T) {
 	sub := module(t, "def forward(self, x):\n    return x")
 	g, err := ir.ParseCode(`def forward(self, x):

@@ -53,6 +53,7 @@ func TestRwCallMethod(t *testing.T) {
 	r.texts(fact{"matches": len(done)})
 }
 
+// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_replace_pattern_with_callback
 func TestRwCallback(t *testing.T) {
 	r := record(t, "rw_callback", nil)
 	chain := func(m *Match, graph, pattern *ir.Graph) (*ir.Graph, error) {
@@ -113,6 +114,7 @@ func TestRwDuplicatedOutputs(t *testing.T) {
 	r.texts(fact{"matches": len(done)})
 }
 
+// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_replace_pattern_with_filters
 func TestRwFilters(t *testing.T) {
 	r := record(t, "rw_filters", nil)
 	secondIsScalar := func(m *Match, _, pattern *ir.Graph) bool {
@@ -203,6 +205,7 @@ func TestRwListArgument(t *testing.T) {
 	r.texts(fact{"matches": len(done)})
 }
 
+// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_replace_adjacent_aggregate_matches
 func TestRwListPlaceholderAdjacent(t *testing.T) {
 	r := record(t, "rw_list_placeholder_adjacent", nil)
 	m := r.replace(def("l", "cat = torch.cat(l)", "return cat"), def("l", "hstack = torch.hstack(l)", "return hstack"))

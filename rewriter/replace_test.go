@@ -133,6 +133,7 @@ func TestResultsThatAreLiterals(t *testing.T) {
 	assert.Empty(t, done[0].Made)
 }
 
+// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_replaced_nodes
 func TestReplaceReportsWhatItDid(t *testing.T) {
 	m := module(t, parsed(t, def("x", "a = torch.neg(x)", "b = torch.relu(a)", "c = torch.neg(b)", "return c")))
 	done, err := Replace(m, def("x", "n = torch.neg(x)", "return n"), With(def("x", "e = torch.exp(x)", "l = torch.log(e)", "return l")))

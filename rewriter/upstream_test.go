@@ -15,6 +15,7 @@ import (
 // test/fx/test_matcher_utils.py and test_subgraph_matcher of
 // test/test_fx_passes.py. They compare numbers where here the code is compared.
 
+// upstream: test_quantization_fx.subgraph_rewriter
 func TestUpstreamSubgraphRewriter(t *testing.T) {
 	negPlusRelu := []string{"neg = torch.neg(x)", "relu = torch.relu(x)", "add = neg + relu"}
 	with := func(lines []string, more ...string) []string { return append(lines[:len(lines):len(lines)], more...) }
@@ -24,22 +25,27 @@ func TestUpstreamSubgraphRewriter(t *testing.T) {
 		matches                     int
 		want                        []string
 	}{
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_preserves_logic
 		{"test_subgraph_rewriter_preserves_logic",
 			def("x", with(negPlusRelu, "add_1 = torch.add(add, add)", "return add_1")...),
 			def("x", with(negPlusRelu, "return add")...), def("x", with(negPlusRelu, "return add")...), 1,
 			[]string{"neg_1 = torch.neg(x)", "relu_1 = torch.relu(x)", "add_2 = neg_1 + relu_1", "add_1 = torch.add(add_2, add_2)", "return add_1"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_with_oneliner_pattern
 		{"test_subgraph_rewriter_with_oneliner_pattern",
 			def("x", "neg = torch.neg(x)", "add = torch.add(neg, neg)", "return add"),
 			def("x", "neg = torch.neg(x)", "return neg"), def("x", "relu = torch.relu(x)", "return relu"), 1,
 			[]string{"relu = torch.relu(x)", "add = torch.add(relu, relu)", "return add"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_with_trivial_replacement
 		{"test_subgraph_rewriter_with_trivial_replacement",
 			def("x", with(negPlusRelu, "add_1 = torch.add(add, add)", "return add_1")...),
 			def("x", with(negPlusRelu, "return add")...), def("x", "return x"), 1,
 			[]string{"add_1 = torch.add(x, x)", "return add_1"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_single_pattern_match
 		{"test_subgraph_rewriter_single_pattern_match",
 			def("x", with(negPlusRelu, "add_1 = torch.add(add, add)", "return add_1")...),
 			def("x", with(negPlusRelu, "return add")...), def("x", "relu = torch.relu(x)", "return relu"), 1,
 			[]string{"relu_1 = torch.relu(x)", "add_1 = torch.add(relu_1, relu_1)", "return add_1"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_multiple_pattern_match
 		{"test_subgraph_rewriter_multiple_pattern_match",
 			def("x, w1, w2", "cat = torch.cat([w1, w2])", "sum_1 = cat.sum()", "cat_1 = torch.cat([w1, w2])", "sum_2 = cat_1.sum()",
 				"max_1 = torch.max(sum_1)", "add = x + max_1", "max_2 = torch.max(sum_2)", "add_1 = add + max_2", "return add_1"),
@@ -47,84 +53,102 @@ func TestUpstreamSubgraphRewriter(t *testing.T) {
 			def("w1, w2", "stack = torch.stack([w1, w2])", "return stack"), 2,
 			[]string{"stack = torch.stack([w1, w2])", "max_1 = torch.max(stack)", "add = x + max_1",
 				"stack_1 = torch.stack([w1, w2])", "max_2 = torch.max(stack_1)", "add_1 = add + max_2", "return add_1"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_graph_argument_order
 		{"test_subgraph_rewriter_graph_argument_order",
 			def("x, y", "mm = torch.mm(x, y)", "return mm"), def("x, y", "mm = torch.mm(x, y)", "return mm"),
 			def("x, y", "mm = torch.mm(x, y)", "return mm"), 1, []string{"mm_1 = torch.mm(x, y)", "return mm_1"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_correct_output_replacement
 		{"test_subgraph_rewriter_correct_output_replacement",
 			def("x, y", "neg = torch.neg(y)", "relu = torch.relu(x)", "add = neg + relu", "add_1 = torch.add(add, add)", "return add_1"),
 			def("x", "relu = torch.relu(x)", "return relu"), def("x", "neg = torch.neg(x)", "return neg"), 1,
 			[]string{"neg = torch.neg(y)", "neg_1 = torch.neg(x)", "add = neg + neg_1", "add_1 = torch.add(add, add)", "return add_1"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_pattern_is_entire_graph
 		{"test_subgraph_rewriter_pattern_is_entire_graph",
 			def("x", "neg = torch.neg(x)", "add = torch.add(neg, neg)", "return add"),
 			def("x", "neg = torch.neg(x)", "add = torch.add(neg, neg)", "return add"),
 			def("x", "s = torch.sigmoid(x)", "cat = torch.cat([s, s])", "return cat"), 1,
 			[]string{"s = torch.sigmoid(x)", "cat = torch.cat([s, s])", "return cat"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_pattern_output_pattern_node_can_have_users_that_are_not_matched
 		{"test_subgraph_rewriter_pattern_output_pattern_node_can_have_users_that_are_not_matched",
 			def("x", "relu = torch.relu(x)", "neg = torch.neg(relu)", "sub = neg - relu", "return sub"),
 			def("x", "relu = torch.relu(x)", "return relu"), def("x", "s = torch.sigmoid(x)", "return s"), 1,
 			[]string{"s = torch.sigmoid(x)", "neg = torch.neg(s)", "sub = neg - s", "return sub"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_internal_pattern_nodes_cannot_have_users_that_are_not_matched
 		{"test_subgraph_rewriter_internal_pattern_nodes_cannot_have_users_that_are_not_matched",
 			def("x, w", "m = torch.cat([x, w])", "t = m.t()", "mm = torch.mm(x, t)", "out = torch.sum(m)", "return (mm, out)"),
 			def("x, w", "m = torch.cat([x, w])", "t = m.t()", "mm = torch.mm(x, t)", "return mm"),
 			def("x, w", "cat = torch.cat([x, w])", "return cat"), 0,
 			[]string{"m = torch.cat([x, w])", "t = m.t()", "mm = torch.mm(x, t)", "out = torch.sum(m)", "return (mm, out)"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_placeholder_matching
 		{"test_subgraph_rewriter_placeholder_matching",
 			def("x", "add = x + 3", "d = add.dequantize()", "s = torch.sigmoid(d)", "to = s.to(torch.float16)", "return to"),
 			def("x", "d = x.dequantize()", "s = torch.sigmoid(d)", "to = s.to(torch.float16)", "return to"),
 			def("x", "return x"), 1, []string{"add = x + 3", "return add"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_replace_consecutive_submodules
 		{"test_subgraph_rewriter_replace_consecutive_submodules",
 			def("x", "a = torch.sigmoid(x)", "b = torch.sigmoid(a)", "c = torch.sigmoid(b)", "return c"),
 			def("x", "a = torch.sigmoid(x)", "return a"), def("x", "exp = torch.exp(x)", "return exp"), 3,
 			[]string{"exp = torch.exp(x)", "exp_1 = torch.exp(exp)", "exp_2 = torch.exp(exp_1)", "return exp_2"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_with_overlapping_matches
 		{"test_subgraph_rewriter_with_overlapping_matches",
 			def("x", "a = torch.sigmoid(x)", "b = torch.sigmoid(a)", "c = torch.sigmoid(b)", "d = torch.sigmoid(c)", "return d"),
 			def("x", "a = torch.sigmoid(x)", "b = torch.sigmoid(a)", "return b"), def("x", "neg = torch.neg(x)", "return neg"), 2,
 			[]string{"neg = torch.neg(x)", "neg_1 = torch.neg(neg)", "return neg_1"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_replace_with_multiple_outputs
 		{"test_subgraph_rewriter_replace_with_multiple_outputs",
 			def("x", "y = torch.sigmoid(x)", "z = torch.relu(x)", "add = y + z", "return add"),
 			def("a", "b = torch.sigmoid(a)", "c = torch.relu(a)", "return (b, c)"),
 			def("x", "exp = torch.exp(x)", "abs_1 = torch.abs(x)", "return (exp, abs_1)"), 1,
 			[]string{"exp = torch.exp(x)", "abs_1 = torch.abs(x)", "add = exp + abs_1", "return add"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_replace_with_duplicated_outputs
 		{"test_subgraph_rewriter_replace_with_duplicated_outputs",
 			def("x1, x2", "x = x1 - x2", "y = torch.sigmoid(x)", "z = torch.relu(x)", "add = y + z", "return add"),
 			def("a1, a2", "a = a1 - a2", "b = torch.sigmoid(a)", "c = torch.relu(a)", "return (b, c, a)"),
 			def("x1, x2", "y1 = torch.exp(x1)", "y2 = torch.abs(x2)", "return (y2, y2, y1)"), 1,
 			[]string{"y1 = torch.exp(x1)", "y2 = torch.abs(x2)", "add = y2 + y2", "return add"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_with_unused_args
 		{"test_subgraph_rewriter_with_unused_args",
 			def("x, y, z", "add = x + y", "return add"), def("x, y", "add = x + y", "return add"), def("x, y", "sub = x - y", "return sub"), 1,
 			[]string{"sub = x - y", "return sub"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_with_unused_results
 		{"test_subgraph_rewriter_with_unused_results",
 			def("x, cache", "copy = torch.ops.aten.copy.default(cache, x)", "copy_ = torch.ops.aten.copy_.default(cache, copy)",
 				"relu = torch.relu(cache)", "return relu"),
 			def("a, b", "p = torch.ops.aten.copy.default(a, b)", "q = torch.ops.aten.copy_.default(a, p)", "return q"),
 			def("a, b", "q = torch.ops.aten.copy_.default(a, b)", "return q"), 1,
 			[]string{"q = torch.ops.aten.copy_.default(cache, x)", "relu = torch.relu(cache)", "return relu"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_call_method
 		{"test_subgraph_rewriter_call_method",
 			def("x", "d = x.dequantize()", "s = d.sigmoid()", "to = s.to(torch.float16)", "return to"),
 			def("x", "d = x.dequantize()", "s = d.sigmoid()", "to = s.to(torch.float16)", "return to"), def("x", "return x"), 1,
 			[]string{"return x"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_nodes_with_kwargs
 		{"test_subgraph_rewriter_nodes_with_kwargs",
 			def("x, w, b", "l = torch.nn.functional.linear(x, w, bias = b)", "mul = x * l", "add = mul + x", "return add"),
 			def("a, b, bias", "l = torch.nn.functional.linear(a, b, bias = bias)", "mul = a * l", "return (l, mul)"),
 			def("a, b, bias", "f = program_fused(a, b, bias)", "getitem = f[0]", "getitem_1 = f[1]", "return (getitem, getitem_1)"), 1,
 			[]string{"f = program_fused(x, w, b)", "getitem = f[0]", "getitem_1 = f[1]", "add = getitem_1 + x", "return add"}},
 		// the second place fits the first anchor only; what was matched there is undone
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_local_revert
 		{"test_subgraph_rewriter_local_revert",
 			def("x, y, w, b", "l0 = torch.neg(y)", "l1 = torch.nn.functional.linear(l0, w, bias = b)", "m1 = y * l1",
 				"l2 = torch.nn.functional.linear(m1, w, bias = b)", "s = torch.sigmoid(l2)", "m2 = l2 * s",
 				"l3 = torch.neg(x)", "l4 = torch.nn.functional.linear(l3, w, bias = b)", "m3 = x * l4", "cat = torch.cat([m2, m3], dim = 1)", "return cat"),
 			def("a, b, bias, c", "l = torch.nn.functional.linear(a, b, bias = bias)", "mul = c * l", "return (l, mul)"),
 			def("a, b, bias, c", "f = program_fused(a, b, bias, c)", "getitem = f[0]", "getitem_1 = f[1]", "return (getitem, getitem_1)"), 0, nil},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_matching_pattern_with_list_type_arg
 		{"test_matching_pattern_with_list_type_arg",
 			def("x", "c = torch.ops.aten._reshape_alias_copy.default(x, [1, 2], [3, 4])", "return c"),
 			def("x, s, t", "c = torch.ops.aten._reshape_alias_copy.default(x, s, t)", "return c"),
 			def("x, s, t", "_reshape_alias_copy_default = torch.ops.aten._reshape_alias_copy.default(x, t, s)", "return _reshape_alias_copy_default"), 1,
 			[]string{"_reshape_alias_copy_default = torch.ops.aten._reshape_alias_copy.default(x, [3, 4], [1, 2])", "return _reshape_alias_copy_default"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_matching_variable_arguments
 		{"test_matching_variable_arguments",
 			def("x", "p = torch.ops.aten.max_pool2d_with_indices.default(x, [2, 2], stride = [2, 2])", "return p"),
 			def("x, k, s", "p = torch.ops.aten.max_pool2d_with_indices.default(x, k, s, padding = [0, 0])", "return p"),
 			def("x, k, s", "q = torch.ops.aten.max_pool2d_with_indices.default(x, k, s, padding = [0, 0])", "return q"), 1,
 			[]string{"q = torch.ops.aten.max_pool2d_with_indices.default(x, [2, 2], [2, 2], padding = [0, 0])", "return q"}},
+		// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_replace_adjacent_aggregate_matches
 		{"test_adjacent_matches_inside_lists",
 			def("x, y", "a = torch.relu(x)", "b = torch.relu(y)", "c = torch.cat([a, b])", "d = torch.cat([c, b])", "return d"),
 			def("l", "c = torch.cat(l)", "return c"), def("l", "h = torch.hstack(l)", "return h"), 2,
@@ -143,6 +167,7 @@ func TestUpstreamSubgraphRewriter(t *testing.T) {
 		})
 	}
 
+	// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_traced_as_callable
 	t.Run("test_subgraph_rewriter_traced_as_callable", func(t *testing.T) {
 		m := module(t, parsed(t, def("x", with(negPlusRelu, "return add")...)))
 		matches, err := ReplacePattern(m, module(t, parsed(t, def("x", with(negPlusRelu, "return add")...))),
@@ -151,6 +176,7 @@ func TestUpstreamSubgraphRewriter(t *testing.T) {
 		assert.Len(t, matches, 1)
 		assert.Equal(t, []string{"s = torch.sigmoid(x)", "return s"}, bodyOf(t, m))
 	})
+	// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_replaces_referenced_submodules
 	t.Run("test_subgraph_rewriter_replaces_referenced_submodules", func(t *testing.T) {
 		owned := func(attrs map[string]any, lines ...string) *ir.GraphModule {
 			m, err := ir.NewGraphModule(attrs, parsed(t, def("x", lines...)))
@@ -167,6 +193,7 @@ func TestUpstreamSubgraphRewriter(t *testing.T) {
 		v, _ := m.Attr("submod")
 		assert.Same(t, mine, v, "what is there stays")
 	})
+	// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_replacement_with_attrs
 	t.Run("test_replacement_with_attrs", func(t *testing.T) {
 		m, err := ir.NewGraphModule(fact{"a": &tensor{}, "b": &tensor{}}, parsed(t, def("x", "a = self.a", "add = x + a", "b = self.b", "sub = add - b", "return sub")))
 		require.NoError(t, err)
@@ -199,6 +226,7 @@ func TestUpstreamSubgraphRewriter(t *testing.T) {
 			}
 		})
 	}
+	// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_replace_pattern_with_filters
 	t.Run("test_replace_pattern_with_filters", func(t *testing.T) {
 		graph := def("x, s, z", "d = x.dequantize()", "a = torch.add(d, 2)", "r = a.relu()", "q = torch.quantize_per_tensor(r, s, z, torch.quint8)",
 			"y = q + 1", "d_1 = q.dequantize()", "a_1 = torch.add(d_1, y)", "r_1 = a_1.relu()",
@@ -214,6 +242,7 @@ func TestUpstreamSubgraphRewriter(t *testing.T) {
 	})
 }
 
+// upstream: test_fx_passes.TestFXMatcherUtils.test_subgraph_matcher
 func TestUpstreamSubgraphMatcher(t *testing.T) {
 	type counts struct {
 		output, placeholder bool
@@ -308,6 +337,7 @@ func TestUpstreamMatcherUtils(t *testing.T) {
 		require.NoError(t, err)
 		return len(matches)
 	}
+	// upstream: test_matcher_utils.TestMatcher.test_subgraph_matcher_with_attributes
 	t.Run("test_subgraph_matcher_with_attributes", func(t *testing.T) {
 		owned := func(w, b string) *ir.Graph {
 			g := parsed(t, def("x", "b = self."+b, "w = self."+w, "y = torch.ops.aten.addmm.default(b, x, w)", "return y"))
@@ -317,23 +347,27 @@ func TestUpstreamMatcherUtils(t *testing.T) {
 		}
 		assert.Equal(t, 1, count(t, owned("_weight", "_bias"), owned("_weight_1", "_bias_1")))
 	})
+	// upstream: test_matcher_utils.TestMatcher.test_subgraph_matcher_with_list
 	t.Run("test_subgraph_matcher_with_list", func(t *testing.T) {
 		shape := []string{"shape = y.shape", "getitem = shape[0]"}
 		g := parsed(t, def("x, y", append(shape, "view = torch.ops.aten.view(x, [5, getitem])", "return view")...))
 		p := parsed(t, def("x, y, z", append(shape, "view = torch.ops.aten.view(x, [z, getitem])", "return view")...))
 		assert.Equal(t, 1, count(t, g, p))
 	})
+	// upstream: test_matcher_utils.TestMatcher.test_subgraph_matcher_with_list_bad
 	t.Run("test_subgraph_matcher_with_list_bad", func(t *testing.T) {
 		g := parsed(t, def("x, y", "c = torch.ops.aten._reshape_alias_copy.default(x, [1, y], [y, y])", "return c"))
 		p := parsed(t, def("x, y, b", "c = torch.ops.aten._reshape_alias_copy.default(x, [b, y, y], [y])", "return c"))
 		assert.Equal(t, 0, count(t, g, p))
 	})
+	// upstream: test_matcher_utils.TestMatcher.test_subgraph_matcher_ignore_literals
 	t.Run("test_subgraph_matcher_ignore_literals", func(t *testing.T) {
 		g := parsed(t, def("x", "add = torch.ops.aten.add.Tensor(x, 1)", "return add"))
 		p := parsed(t, def("x", "add = torch.ops.aten.add.Tensor(x, 2)", "return add"))
 		assert.Equal(t, 0, count(t, g, p))
 		assert.Equal(t, 1, count(t, g, p, IgnoreLiterals()))
 	})
+	// upstream: test_matcher_utils.TestMatcher.test_variatic_arg_matching
 	t.Run("test_variatic_arg_matching", func(t *testing.T) {
 		p := parsed(t, def("x, kernel, stride, padding, dilation",
 			"m = torch.ops.aten.max_pool2d_with_indices.default(x, kernel, stride, padding, dilation)", "return m"))
@@ -342,7 +376,8 @@ func TestUpstreamMatcherUtils(t *testing.T) {
 			assert.Equal(t, 1, count(t, g, p), arguments)
 		}
 	})
-	// test_split_to_graph_and_name_node_map, test_matcher_with_name_node_map_function and _module
+	// upstream: test_matcher_utils.TestMatcher.test_split_to_graph_and_name_node_map
+	// upstream: test_matcher_utils.TestMatcher.test_matcher_with_name_node_map_function
 	t.Run("test_matcher_with_name_node_map", func(t *testing.T) {
 		p := parsed(t, def("x, w", "conv = torch.nn.functional.conv2d(x, w)", "relu = torch.nn.functional.relu(conv)", "mul = torch.mul(relu, 2)",
 			"return (relu, mul, {'conv': conv, 'relu': relu})"))
@@ -357,4 +392,30 @@ func TestUpstreamMatcherUtils(t *testing.T) {
 		assert.Equal(t, "r", matches[0].Names["relu"].Name())
 		assert.Equal(t, []string{"r", "m"}, names(matches[0].Result))
 	})
+	// upstream: test_matcher_utils.TestMatcher.test_matcher_with_name_node_map_module
+	t.Run("test_matcher_with_name_node_map_module", func(t *testing.T) {
+		p := parsed(t, def("x", "lin = self.linear(x)", "mul = lin * 2", "return (mul, {'linear': lin, 'x': x})"))
+		m, err := NewMatcher(p, NameNodes())
+		require.NoError(t, err)
+		matches, err := m.Match(parsed(t, def("y", "neg = torch.neg(y)", "l = self.linear(neg)", "m = l * 2", "return m")))
+		require.NoError(t, err)
+		require.Len(t, matches, 1)
+		assert.Equal(t, "l", matches[0].Names["linear"].Name())
+		assert.Equal(t, "neg", matches[0].Names["x"].Name())
+	})
+}
+
+// Annotations of a pattern do not count, those of a replacement come along.
+//
+// upstream: test_subgraph_rewriter.TestSubgraphRewriter.test_subgraph_rewriter_annotations_int
+func TestUpstreamAnnotationsInt(t *testing.T) {
+	m, err := ir.NewGraphModule(nil, parsed(t, "def forward(self, x : int):\n    y = x + x\n    return y\n"))
+	require.NoError(t, err)
+	done, err := ReplacePattern(m, "def forward(self, x):\n    y = x + x\n    return y\n", "def forward(self, x : int):\n    z : int = x * 2\n    return z\n")
+	require.NoError(t, err)
+	require.Len(t, done, 1)
+	code, err := m.Code()
+	require.NoError(t, err)
+	assert.Contains(t, code, "(self, x : int)")
+	assert.Contains(t, code, "z : int = x * 2")
 }

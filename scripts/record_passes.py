@@ -6,6 +6,7 @@
 import contextlib
 import io
 import json
+import operator
 import sys
 
 import torch
@@ -22,6 +23,7 @@ from torch.fx.experimental.normalize import NormalizeArgs  # noqa: E402
 from torch.fx.experimental.partitioner_utils import Device, NodeLatency, PartitionerConfig, PartitionMode  # noqa: E402
 from torch.fx.operator_schemas import normalize_function  # noqa: E402
 from torch.fx.passes import graph_manipulation, param_fetch, splitter_base  # noqa: E402
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner  # noqa: E402
 from torch.fx.passes.operator_support import OperatorSupportBase  # noqa: E402
 from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 from torch.fx.passes.reinplace import reinplace  # noqa: E402
@@ -509,7 +511,72 @@ def reinplaced():
     return out
 
 
-SECTIONS = [normalize_function_cases, normalize_args, accelerator_splits, split_simple, node_sizes, param_fetch_attrs, source_partitions, placements, reinplaced]
+# What is partitioned: additions are supported, and permute, which computes nothing.
+PARTITIONED = {
+    "forward1": """add = a + b
+linear = self.linear(add)
+add_1 = linear + c
+add_2 = add_1 + b
+relu = add_2.relu()
+add_3 = relu + linear
+add_4 = add_3 + add_3
+add_5 = add_2 + add_4
+return add_5, add_1""",
+    "forward2": "add = a + b\nadd_1 = add + b\nrelu_1 = add_1.relu()\nadd_3 = add_1 + relu_1\nadd_4 = add_1 + add_3\nreturn add_4, add_1",
+    "forward3": "add = a + b\nadd_1 = a + c\nadd_2 = b + c\nreturn add, add_1, add_2",
+    "forward4": "add = a + b\nadd_1 = a + c\nadd_2 = b + c\nreturn torch.where(add > 0, add_1, add_2)",
+    "forward5": "add = a + 1\nrelu = add.relu()\nadd_1 = add + 2\nreturn relu, add_1",
+    "forward6": "add = a + 1\nrelu = add.relu()\nrelu_1 = add.relu()\nreturn relu, relu_1",
+    "forward7": "add = a + 1\nadd_1 = add + 2\nadd_2 = add + 1\nadd_3 = add_2 + 1\nreturn add_3, add_1",
+    "forward8": "add = a + 1\nadd_1 = add + 2\nadd_2 = add + 1\nadd_3 = add_2 + add_1\nreturn add_3",
+    "forward9": "add = a + 1\nadd_1 = add + 1\nadd_2 = add + 1\nadd_3 = add + 1\nreturn torch.stack([add_1, add_2, add_3])",
+    "forward10": "add = a + 1\nadd_1 = add + 1\nadd_2 = add + 1\nadd_3 = add + add_2\nreturn torch.stack([add_1, add_2, add_3])",
+    "forward11": "add = a + 1\nadd_1 = add.relu()\nadd_2 = add + add_1\nadd_3 = add.relu()\nreturn torch.stack([add_1, add_2, add_3])",
+    "forward12": "b0 = a + 1.0\nc0 = a + 1.5\nx0 = b0.relu()\nx1 = c0.relu()\nb1 = b0 + x1\nc2 = x0 + c0\nreturn b1, c2",
+    "forward13": "a0, a1, a2, a3 = a.split(1, 0)\nb1 = a0 + b\nc1 = a1 + c\nreturn b1 + c1",
+    "forward14": "a0, a1 = torch.ops.aten.std_mean(a)\nout = a0 + 1.0\nreturn out",
+    "forward15": "a0 = torch.ops.aten.view(a, [2, 2])\na1 = torch.ops.aten.permute(a0, [1, 0])\na2 = a1 + 1.0\na3 = torch.ops.aten.permute(a2, [1, 0])\na4 = a3 + 1.0\na5 = torch.ops.aten.permute(a4, [1, 0])\nreturn torch.ops.aten.permute(a5, [1, 0])",
+    "forward16": "a0 = a - 1.0\na1 = torch.ops.aten.view(a0, [2, 2])\na2 = torch.ops.aten.permute(a1, [1, 0])\na3 = a2 + 1.0\na4 = torch.ops.aten.permute(a3, [1, 0])\na5 = a4 + 1.0\na6 = torch.ops.aten.permute(a5, [1, 0])\na7 = torch.ops.aten.permute(a6, [1, 0])\nreturn a7 - 1.0",
+    "forward17": "a0, a1, a2, a3, a4, a5, a6 = a + b, a + c, b + c, a + a, b + b, c + c, b * c\nreturn [a0 + a1, a2, a3, a4, a5, a6]",
+    "forward18": "a0, a1 = torch.ops.aten.var_mean(a)\nreturn a0",
+}
+
+
+class Lin(nn.Module):
+    def __init__(self, body):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        scope = {"torch": torch}
+        exec("def forward(self, a, b, c):\n    " + body.replace("\n", "\n    "), scope)
+        self.body = scope["forward"]
+
+    def forward(self, a, b, c):
+        return self.body(self, a, b, c)
+
+
+class Additions(OperatorSupportBase):
+    def is_node_supported(self, submodules, node):
+        return node.op == "call_function" and node.target in {operator.add, operator.getitem, torch.ops.aten.view, torch.ops.aten.permute,
+                                                              torch.ops.aten.std_mean, torch.ops.aten.var_mean}
+
+
+def partitioned():
+    out = []
+    for name, body in PARTITIONED.items():
+        for options in ({}, {"allows_single_node_partition": True}, {"non_compute_ops": ["torch.ops.aten.view", "_operator.getitem", "torch.ops.aten.permute"]}):
+            gm = fx.symbolic_trace(Lin(body))
+            p = CapabilityBasedPartitioner(gm, Additions(), **options)
+            parts = p.propose_partitions()
+            made = {"name": name, "code": gm.code, "options": options}
+            made["partitions"] = [sorted(n.name for n in part.nodes) for part in parts]
+            if "non_compute_ops" in options:
+                p.remove_bookend_non_compute_ops(parts)
+                made["trimmed"] = [sorted(n.name for n in part.nodes) for part in parts]
+            out.append(made)
+    return out
+
+
+SECTIONS = [normalize_function_cases, normalize_args, accelerator_splits, split_simple, node_sizes, param_fetch_attrs, source_partitions, placements, reinplaced, partitioned]
 if __name__ == "__main__":
     json.dump({f.__name__: f() for f in SECTIONS}, sys.stdout, indent=1, sort_keys=True)
     print()

@@ -30,6 +30,7 @@ func TestTrace_default_special(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_multiple_default_args
 func TestTrace_default_values(t *testing.T) {
 	gm, err := trace(func(a, b, c, d, e, g, h, i, j, k V) V { return op("add", a, b) },
 		`a=1, b=2.5, c="s'q", d=None, e=True, g=(1, 2), h=[1, [2]], i={'k': 1}, j=-0.0, k=1e+20`)
@@ -52,6 +53,7 @@ func TestTrace_args_method_star(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_args_kwargs
 func TestTrace_args_star(t *testing.T) {
 	gm, err := trace(func(x, args, kwargs V) V {
 		sum := op("add", x, op("mul", args.Index(0), args.Index(1)))
@@ -75,6 +77,13 @@ func TestTrace_concrete_annotated(t *testing.T) {
 
 // Annotations come where torch.fx has them; it wraps functions with stars, and
 // their result has none then.
+//
+// upstream: test_fx.TestFX.test_annotations_with_no_forward_references
+// upstream: test_fx.TestFX.test_fn_type_annotations
+// upstream: test_fx.TestFX.test_return_type_exists
+// upstream: test_fx.TestFX.test_return_type_exists_pre_pep585
+// upstream: test_fx.TestFX.test_nonetype_annotation
+// upstream: test_fx.TestFX.test_typename_print_pre_pep585
 func TestAnnotationsOfSignatures(t *testing.T) {
 	one := func(x V) V { return op("neg", x) }
 	two := func(x, k V) V { return op("add", x, k) }
@@ -111,6 +120,7 @@ func TestBadSignatures(t *testing.T) {
 	}
 }
 
+// upstream: test_fx.TestFX.test_pytree
 func TestTrace_concrete_module_retrace(t *testing.T) {
 	testenv.Libtorch(t)
 	pair := concrete("xs", []any{tracer.PH, tracer.PH})
@@ -150,6 +160,7 @@ def forward(self, a, n = None):
     `, code(t, gm, err))
 }
 
+// upstream: test_fx.TestFX.test_pytree
 func TestTrace_concrete_nested(t *testing.T) {
 	gm, err := trace(func(a map[string]V, b []any, flag bool, n any) any {
 		first := b[0].(ir.PyTuple)
@@ -163,6 +174,7 @@ func TestTrace_concrete_nested(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_metadata_on_ph
 func TestTrace_concrete_ph_meta(t *testing.T) {
 	gm, err := trace(func(x, y *torch.Tensor) *torch.Tensor { return operator.Add(x, y) }, "x, y",
 		concrete("x", tracer.PHWithMeta{"ph_key": "first", "extra": 5}))
@@ -188,6 +200,7 @@ func TestTrace_concrete_positional_mismatch(t *testing.T) {
 	failsAs(t, err, nil)
 }
 
+// upstream: test_fx.TestFX.test_concrete_arg_none_assert
 func TestTrace_concrete_scalars(t *testing.T) {
 	f := func(x *torch.Tensor, flag bool, n int, name string, none any, scale float64) *torch.Tensor {
 		if flag {
@@ -215,11 +228,13 @@ func (*variadic) Forward(args ...*torch.Tensor) *torch.Tensor {
 	return operator.Add(args[0], operator.Mul(args[1], args[2]))
 }
 
+// upstream: test_fx.TestFX.test_varargs_concrete
 func TestTrace_concrete_varargs(t *testing.T) {
 	gm, err := tracer.SymbolicTrace(&variadic{}, tracer.ConcreteArgs(tracer.PH, tracer.PH, tracer.PH))
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_partial_trace
 func TestTrace_concrete_wrong_value(t *testing.T) {
 	gm, err := trace(func(x *torch.Tensor, n int) *torch.Tensor { return operator.Mul(x, n) }, "x, n", concrete("n", 3))
 	require.NoError(t, err)
@@ -234,6 +249,7 @@ type config struct {
 	Ignored string `pytree:"-"`
 }
 
+// upstream: test_fx.TestFX.test_pytree
 func TestStructsArePytrees(t *testing.T) {
 	gm, err := trace(func(c *config, x *torch.Tensor) map[string]*torch.Tensor {
 		return map[string]*torch.Tensor{"out": operator.Mul(operator.Add(c.Hidden, c.Mask), c.Nested.Scale), "in": x}

@@ -18,6 +18,7 @@ import (
 	"github.com/torchfx-go/torchfx/transformer"
 )
 
+// upstream: test_fx.TestFX.test_pytree_concrete
 func TestTrace_doc_concrete_dict(t *testing.T) {
 	f := func(x map[string]*torch.Tensor) any {
 		var out any = 0
@@ -73,6 +74,7 @@ func TestTrace_doc_dead_code(t *testing.T) {
 	sameCase(t, gm, nil)
 }
 
+// upstream: test_fx.TestFX.test_control_flow_tracing
 func TestTrace_doc_dynamic_control_flow(t *testing.T) {
 	_, err := tracer.SymbolicTrace(func(x *torch.Tensor) *torch.Tensor {
 		if operator.Gt(x.Sum(), 0).Bool() {
@@ -173,11 +175,13 @@ func TestTrace_doc_leaf_and_traced(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_torch_fx_len
 func TestTrace_doc_len_error(t *testing.T) {
 	_, err := tracer.SymbolicTrace(func(x *torch.Tensor) *torch.Tensor { return operator.TrueDiv(x, x.Len()) })
 	failsAs(t, err, ir.ErrTrace)
 }
 
+// upstream: test_fx.TestFX.test_graph_edit_with_proxy
 func TestTrace_doc_pair_ops_proxy(t *testing.T) {
 	relu := ir.FuncOf("torch.nn.functional.relu")
 	src, err := tracer.New().Trace(func(x *torch.Tensor) *torch.Tensor {
@@ -284,6 +288,9 @@ var myCustomFunction = torch.Wrap("program.my_custom_function", func(x, y *torch
 	return torch.Add(torch.Mul(x, x), torch.Mul(y, y))
 })
 
+// upstream: test_fx.TestFX.test_wrap
+// upstream: test_fx.TestFX.test_wrap_fn_directly
+// upstream: test_fx.TestFX.test_wrapped_via_decorator
 func TestTrace_doc_wrap_function(t *testing.T) {
 	gm, err := trace(func(x, y *torch.Tensor) *torch.Tensor { return myCustomFunction(x, y) }, "x, y")
 	sameCase(t, gm, err)
@@ -294,6 +301,7 @@ var (
 	sqrt   = torch.WrapNamed[func(x any) any]("math.sqrt")
 )
 
+// upstream: test_fx.TestFX.test_torch_fx_len
 func TestTrace_doc_wrap_len_sqrt(t *testing.T) {
 	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(func(x *torch.Tensor) *torch.Tensor { return operator.TrueDiv(x, sqrt(length(x))) })

@@ -15,6 +15,8 @@ func configValue(value any, scale float64, inner any) *ir.PyObject {
 	return &ir.PyObject{Type: "program.Config", Fields: []string{"value", "scale", "inner"}, Values: []any{value, scale, inner}}
 }
 
+// upstream: test_fx.TestFX.test_trace_return_dataclass
+// upstream: test_fx.TestFX.test_trace_return_dataclass_nested
 func TestTrace_literal_dataclass(t *testing.T) {
 	gm, err := tracer.SymbolicTrace(func(x V) any { return configValue(op("add", x, 1), 3.0, configValue(x, 2.0, nil)) })
 	sameCase(t, gm, err)
@@ -29,11 +31,13 @@ func (d intKeys) CreateArg(t *tracer.Tracer) ir.Arg {
 		ir.Pair{Key: ir.None{}, Value: ir.Int(4)})
 }
 
+// upstream: test_fx.TestFX.test_trace_dict_int_keys
 func TestTrace_literal_dict_int_keys(t *testing.T) {
 	gm, err := tracer.SymbolicTrace(func(x V) any { return intKeys{x} })
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_trace_dict_proxy_keys
 func TestTrace_literal_dict_proxy_key(t *testing.T) {
 	_, err := tracer.SymbolicTrace(func(x V) any { return dict(x, 1) })
 	failsAs(t, err, nil)
@@ -41,6 +45,7 @@ func TestTrace_literal_dict_proxy_key(t *testing.T) {
 
 var pick = torch.Wrap("program.pick", func(x V, c any) V { return x })
 
+// upstream: test_fx.TestFX.test_enum
 func TestTrace_literal_enum(t *testing.T) {
 	color := func(name string, value int) ir.Enum {
 		return ir.Enum{Class: ir.FuncOf("program.Color"), Member: name, Value: ir.Int(value)}
@@ -65,11 +70,13 @@ func (w wrapper) CreateArg(t *tracer.Tracer) ir.Arg {
 	return t.CreateNode(tracer.NodeSpec{Op: ir.CallFunction, Target: ir.FuncOf("program.Wrapper"), Args: []ir.Arg{t.CreateArg(w.v)}})
 }
 
+// upstream: test_fx.TestFX.test_fx_create_arg
 func TestCreateArgOfAType(t *testing.T) {
 	gm, err := tracer.SymbolicTrace(func(x V) V { return fn("torch.add", x, wrapper{op("add", x, 1)}) })
 	require.Contains(t, code(t, gm, err), "wrapper = program_Wrapper(add);  add = None\n    add_1 = torch.add(x, wrapper)")
 }
 
+// upstream: test_fx.TestFX.test_fx_create_arg
 func TestTrace_literal_fx_create_arg(t *testing.T) {
 	// a function of values that are no arguments of its own runs, wrapped or not
 	take := func(a, b wrapper) V { return op("add", a.v, b.v) }
@@ -77,6 +84,10 @@ func TestTrace_literal_fx_create_arg(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_namedtuple_return_qualname
+// upstream: test_fx.TestFX.test_namedtuple_return_trace
+// upstream: test_fx.TestFX.test_named_tuple_inlined
+// upstream: test_fx.TestFX.test_trace_return_namedtuple
 func TestTrace_literal_namedtuple(t *testing.T) {
 	tuple := func(class string, values ...any) *ir.PyObject { return &ir.PyObject{Type: class, Values: values} }
 	gm, err := tracer.SymbolicTrace(func(x V) any {

@@ -65,6 +65,7 @@ func (m *digits) Forward(x *torch.Tensor) *torch.Tensor {
 	return nn.Call(named("x-y"), nn.Call(named("a_1"), x))
 }
 
+// upstream: test_fx.TestFX.test_symbolic_trace_sequential
 func TestTrace_name_sequential_digits(t *testing.T) {
 	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(&digits{
@@ -122,6 +123,8 @@ func TestTrace_op_all_kinds(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_dict
+// upstream: test_fx.TestFX.test_string_literal_return
 func TestTrace_op_constant_output(t *testing.T) {
 	gm, err := tracer.SymbolicTrace(func(x *torch.Tensor) any {
 		return ir.PyTuple{3, "text", nil, []any{1.5, ir.PyTuple{true}}, dict("k", x, "s", torch.Slice(0, 2, nil))}
@@ -129,6 +132,7 @@ func TestTrace_op_constant_output(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_trace_fn_constant
 func TestTrace_op_function_constants(t *testing.T) {
 	table := tensor(t, []float32{1, 2}, 2)
 	gm, err := tracer.SymbolicTrace(func(x *torch.Tensor) *torch.Tensor {
@@ -186,6 +190,9 @@ func (m *tensorConstants) Forward(x *torch.Tensor) (*torch.Tensor, *torch.Tensor
 	return sum, operator.Add(torch.Ones(3), x)
 }
 
+// upstream: test_fx.TestFX.test_tensor_attribute
+// upstream: test_fx.TestFX.test_tensor_attribute_coalseced
+// upstream: test_fx.TestFX.test_tensor_constant
 func TestTrace_op_tensor_constants(t *testing.T) {
 	three := []float32{1, 1, 1}
 	gm, err := tracer.SymbolicTrace(&tensorConstants{Plain: tensor(t, three, 3), Buf: tensor(t, three, 3), Tmp: tensor(t, three, 3),

@@ -31,6 +31,9 @@ func TestTrace_ops_augmented(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_fx_shifts
+// upstream: test_fx.TestFX.test_fx_and_or
+// upstream: test_fx.TestFX.test_matmul_tracing
 func TestTrace_ops_forward(t *testing.T) {
 	gm, err := trace(func(x, y V) (any, any) {
 		var a, b []any
@@ -69,6 +72,9 @@ func TestTrace_ops_precedence(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_fx_shifts
+// upstream: test_fx.TestFX.test_fx_and_or
+// upstream: test_fx.TestFX.test_matmul_tracing
 func TestTrace_ops_reverse(t *testing.T) {
 	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(func(x V) any {
@@ -86,6 +92,7 @@ func TestTrace_ops_reverse(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_ellipsis
 func TestTrace_index_slices(t *testing.T) {
 	gm, err := trace(func(x, n V) any {
 		all := torch.Slice(nil, nil, nil)
@@ -97,6 +104,7 @@ func TestTrace_index_slices(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_reserved_getattr
 func TestTrace_attr_chains(t *testing.T) {
 	gm, err := tracer.SymbolicTrace(func(x V) any {
 		return ir.PyTuple{x.Attr("shape"), x.Attr("shape").Index(0), x.Attr("T").Method("size", []any{-1}),
@@ -176,6 +184,7 @@ func TestTrace_functions_torch_namespaces(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_unpack
 func TestTrace_unpack_known(t *testing.T) {
 	gm, err := trace(func(x, pair V) V {
 		ab, xs := pair.Unpack(2), x.Unpack(2)
@@ -185,6 +194,7 @@ func TestTrace_unpack_known(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_unpack_list_better_error
 func TestTrace_unpack_loop_error(t *testing.T) {
 	for name, f := range map[string]any{
 		"values":  func(xs V) any { return sumOf(xs) },
@@ -220,6 +230,7 @@ func sumOfTensors(xs torch.Tensors) any {
 	return out
 }
 
+// upstream: test_fx.TestFX.test_unpack_list_better_error
 func TestTrace_unpack_star_error(t *testing.T) {
 	_, err := tracer.SymbolicTrace(func(x V) V {
 		var args []any

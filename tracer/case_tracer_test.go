@@ -34,6 +34,7 @@ var (
 	})
 )
 
+// upstream: test_fx.TestFX.test_autowrap_functions
 func TestTrace_wrap_autowrap_functions(t *testing.T) {
 	gm, err := tracer.SymbolicTrace(func(x *torch.Tensor) *torch.Tensor { return operator.Add(notTrace(x), 1) })
 	sameCase(t, gm, err)
@@ -44,6 +45,9 @@ func TestTrace_wrap_autowrap_functions(t *testing.T) {
 	assert.EqualValues(t, 3, item)
 }
 
+// upstream: test_fx.TestFX.test_wrapped_via_decorator
+// upstream: test_fx.TestFX.test_torch_fx_getattr
+// upstream: test_fx.TestFX.test_wrap_decorated_function
 func TestTrace_wrap_decorator_and_builtin(t *testing.T) {
 	gm, err := trace(func(x, y V) any {
 		ab := helper2(helper(x, torch.Kw("k", 3)), torch.Kw("b", y)).(V).Unpack(2)
@@ -53,6 +57,7 @@ func TestTrace_wrap_decorator_and_builtin(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_sqrt
 func TestTrace_wrap_math_autowrap(t *testing.T) {
 	gm, err := tracer.SymbolicTrace(func(x V) V {
 		sum := op("add", op("add", sqrt(x), pyFloor(x)), pyPow(x, 2))
@@ -61,6 +66,7 @@ func TestTrace_wrap_math_autowrap(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_wrapped_retrace
 func TestTrace_wrap_retrace(t *testing.T) {
 	gm, err := tracer.SymbolicTrace(func(x V) V { return op("add", helper(x), 1) })
 	require.NoError(t, err)
@@ -68,6 +74,7 @@ func TestTrace_wrap_retrace(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_node_tagging
 func TestTrace_tracer_create_node_override(t *testing.T) {
 	gm, err := tracer.SymbolicTrace(func(x *torch.Tensor) *torch.Tensor { return operator.Add(torch.Relu(x), x.Sigmoid()) },
 		tracer.OnCreateNode(func(s tracer.NodeSpec, create func(tracer.NodeSpec) (*ir.Node, error)) (*ir.Node, error) {
@@ -104,6 +111,7 @@ type outer struct {
 
 func (m *outer) Forward(x *torch.Tensor) V { return op("mul", m.Inner.Forward(x), 2) }
 
+// upstream: test_fx.TestFX.test_tracing_graphmodules_as_leaf_submodules
 func TestTrace_tracer_graphmodule_child(t *testing.T) {
 	child, err := tracer.SymbolicTrace(&inner{})
 	require.NoError(t, err)
@@ -169,6 +177,8 @@ func TestTrace_tracer_leaf_choice(t *testing.T) {
 	sameCase(t, gm, err)
 }
 
+// upstream: test_fx.TestFX.test_args_kwargs_no_self
+// upstream: test_fx.TestFX.test_trace_multiple_funcs
 func TestTrace_tracer_missing_method(t *testing.T) {
 	type M struct{ nn.Base }
 	_, err := tracer.SymbolicTrace(&M{})
@@ -196,6 +206,7 @@ func (m *twice) Forward(x *torch.Tensor) *torch.Tensor {
 	return operator.Add(act(nn.Call(m.Sub, act(nn.Call(m.Sub, x)))), act(x))
 }
 
+// upstream: test_fx.TestFX.test_nn_module_stack
 func TestTrace_tracer_module_stack(t *testing.T) {
 	testenv.Libtorch(t)
 	gm, err := tracer.SymbolicTrace(&twice{Sub: &convAndAdd{Conv: nn.NewConv1d(1, 1, 1)}, Act: nn.NewReLU()})
@@ -211,6 +222,7 @@ func TestTrace_tracer_module_stack(t *testing.T) {
 		"add_1": "sub@1 ", "act_1": "act@1 ", "act_2": "act@2 "}, keys)
 }
 
+// upstream: test_fx.TestFX.test_throw_out_variant
 func TestTrace_tracer_mutable_check(t *testing.T) {
 	testenv.Libtorch(t)
 	f := func(x *torch.Tensor) V { return fn("torch.sigmoid", x, torch.Kw("out", torch.Ones(2))) }
@@ -242,6 +254,7 @@ type otherMethod struct{ nn.Base }
 
 func (*otherMethod) Other(a, b V) V { return op("mul", a, b) }
 
+// upstream: test_fx.TestFX.test_trace_multiple_funcs
 func TestTrace_tracer_other_method(t *testing.T) {
 	gm, err := trace(&otherMethod{}, "a, b=2", tracer.Method((*otherMethod).Other))
 	sameCase(t, gm, err)
@@ -282,6 +295,7 @@ func TestHooksSeeModulesAndArguments(t *testing.T) {
 	assert.Equal(t, []string{"lin", "norm", "act", "lin"}, called)
 }
 
+// upstream: test_fx.TestFX.test_stack_traces
 func TestStackTracesAreGoFrames(t *testing.T) {
 	gm, err := tracer.SymbolicTrace(&inner{}, tracer.RecordStackTraces())
 	require.NoError(t, err)

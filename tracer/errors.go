@@ -79,6 +79,13 @@ var ours = []string{
 	"github.com/torchfx-go/torchfx/transformer.", "github.com/torchfx-go/torchfx.",
 }
 
+// torchopsDir is where package torchops lies. The closures of its iterators can be
+// inlined into model code, and are named after it then.
+var torchopsDir = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return strings.TrimSuffix(file, "tracer/errors.go") + "torchops/"
+}()
+
 // modelFrames returns the frames of model code on this goroutine's stack,
 // innermost first.
 func modelFrames() []runtime.Frame {
@@ -87,7 +94,7 @@ func modelFrames() []runtime.Frame {
 	var found []runtime.Frame
 	for {
 		f, more := frames.Next()
-		model := f.Function != ""
+		model := f.Function != "" && !strings.HasPrefix(f.File, torchopsDir)
 		for _, prefix := range ours {
 			model = model && !strings.HasPrefix(f.Function, prefix)
 		}

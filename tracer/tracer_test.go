@@ -52,6 +52,7 @@ func param(t *testing.T) *torch.Tensor {
 	return p
 }
 
+// upstream: test_fx.TestFX.test_direct_param_use
 func TestModuleIsTracedThroughItsShadow(t *testing.T) {
 	testenv.Libtorch(t)
 	p := param(t)
@@ -83,6 +84,7 @@ def forward(self, x, scale = 2):
 	assert.Equal(t, []string{"first", "second"}, paths)
 }
 
+// upstream: test_fx.TestFX.test_leaf_module
 func TestLeafModulesStayOneNode(t *testing.T) {
 	testenv.Libtorch(t)
 	m := &net{First: &gain{Gain: param(t)}, Second: &gain{Gain: param(t)}}
@@ -92,6 +94,8 @@ func TestLeafModulesStayOneNode(t *testing.T) {
 	assert.Same(t, m.Second, v)
 }
 
+// upstream: test_fx.TestFX.test_trace_function
+// upstream: test_fx_experimental.TestFXExperimental.test_traceable_function_with_nonstandard_name
 func TestFunctionsAndConstants(t *testing.T) {
 	testenv.Libtorch(t)
 	one := param(t)
@@ -110,6 +114,7 @@ def forward(self, x, y):
 	assert.Equal(t, "<lambda>", gm.ClassName())
 }
 
+// upstream: test_fx.TestFX.test_partial_trace
 func TestConcreteArguments(t *testing.T) {
 	f := func(x *torch.Tensor, flag bool) *torch.Tensor {
 		if flag {

@@ -86,6 +86,7 @@ func (m *starred) Forward(x *torch.Tensor, input, rest torch.Value) any {
 	return ir.PyTuple{y.View(-1), []any{shape.Index(0), map[string]any{"k": rest.Index(0)}}}
 }
 
+// upstream: test_fx.TestFX.test_transformer_noop
 func TestTrace_transform_noop(t *testing.T) {
 	testenv.Libtorch(t)
 	w, err := torch.From([]float32{1, 1}, 2)

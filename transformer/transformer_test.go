@@ -55,6 +55,7 @@ def forward(self, x, y = None):
 	assert.Equal(t, "GraphModule", out.ClassName())
 }
 
+// upstream: test_fx.TestFX.test_transformer_noop
 func TestWithoutOverridesTheGraphIsCopied(t *testing.T) {
 	testenv.Libtorch(t)
 	one, err := torch.From([]float32{1}, 1)

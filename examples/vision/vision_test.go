@@ -46,6 +46,8 @@ func readRecorded(t *testing.T) map[string]recorded {
 }
 
 // Every network is traced to torch.fx's graph of torchvision's, in both modes.
+//
+// upstream: test_fx.TestVisionTracing.test_torchvision_models_*
 func TestTraces(t *testing.T) {
 	testenv.Libtorch(t)
 	for name, want := range readRecorded(t) {
@@ -107,6 +109,8 @@ func TestWeights(t *testing.T) {
 }
 
 // A network and the graph of its trace compute the same bits.
+//
+// upstream: test_fx.TestVisionTracing.test_torchvision_models_*
 func TestGraphsComputeTheSame(t *testing.T) {
 	testenv.Libtorch(t)
 	for _, name := range vision.Names {
