@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -24,7 +25,7 @@ func compareValue(given, want *callValues, got, recorded any) string {
 			return compareResult(given, want, t, indexOf(x))
 		}
 		if x, ok := m["tuple"]; ok {
-			if _, isTuple := got.(ir.PyTuple); !isTuple && want.call.Fn[:5] == "torch" {
+			if _, isTuple := got.(ir.PyTuple); !isTuple && strings.HasPrefix(want.call.Fn, "torch") {
 				return "expected a tuple, got " + torch.Describe(got)
 			}
 			recorded = x

@@ -158,6 +158,6 @@ func tryBinding(name, lines string, args []any, kw []Kwarg) error {
 	}
 	c := call{schema: plan.operator.Schema(), public: true}
 	defer c.release()
-	_, err = c.arguments(s, plan, nil, b.values)
+	_, err = c.arguments(nil, s, plan, nil, b.values)
 	return err
 }

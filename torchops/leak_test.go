@@ -135,6 +135,43 @@ func BenchmarkCall(b *testing.B) {
 			_ = y.(*Tensor).Close()
 		}
 	})
+	for name, args := range map[string][]any{
+		"torch.add": {x, x}, "torch.Tensor.add": {x, x}, "torch.sum": {x, int64(0)}, "torch.Tensor.view": {x, int64(2), int64(2)},
+	} {
+		b.Run("public "+name, func(b *testing.B) {
+			f := ir.FuncOf(name)
+			b.ReportAllocs()
+			for b.Loop() {
+				y, err := Invoke(nil, f, args, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				_ = y.(*Tensor).Close()
+			}
+		})
+	}
+	b.Run("resolution alone", func(b *testing.B) {
+		list, err := readSignatures("torch.sum", signatureIndex()["torch.sum"])
+		require.NoError(b, err)
+		p := newPublic("torch.sum", false, list)
+		bound := &binding{values: make([]any, p.most)}
+		args := []any{x, int64(0)}
+		b.ReportAllocs()
+		for b.Loop() {
+			s, err := p.choose(bound, args, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			plan, err := s.plan(false, false)
+			if err != nil {
+				b.Fatal(err)
+			}
+			c := call{schema: plan.operator.Schema(), public: true}
+			if bound.encoded, err = c.arguments(bound.encoded[:0], s, plan, nil, bound.values); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("bridge alone", func(b *testing.B) {
 		o, err := libtorch.Find("aten::add.Tensor")
 		require.NoError(b, err)

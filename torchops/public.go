@@ -26,6 +26,8 @@ type binding struct {
 	self   *Tensor
 	values []any // one for each parameter, nil for absent and None
 	scope  *Scope
+
+	encoded []any // the arguments of the operator
 }
 
 // bindings are reused, since every call of a public function needs one.
@@ -74,7 +76,8 @@ func (p *public) call(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
 
 func (b *binding) put() {
 	clear(b.values[:cap(b.values)])
-	*b = binding{values: b.values[:0]}
+	clear(b.encoded[:cap(b.encoded)])
+	*b = binding{values: b.values[:0], encoded: b.encoded[:0]}
 	bindings.Put(b)
 }
 
@@ -131,7 +134,7 @@ func (s *signature) invoke(b *binding, method bool) (any, error) {
 	if b.self != nil {
 		self = b.self
 	}
-	values, err := c.arguments(s, p, self, b.values)
+	b.encoded, err = c.arguments(b.encoded[:0], s, p, self, b.values)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +143,7 @@ func (s *signature) invoke(b *binding, method bool) (any, error) {
 		unseen := *mode
 		unseen.Observe, mode = nil, &unseen
 	}
-	results, err := p.operator.Call(mode, values)
+	results, err := p.operator.Call(mode, b.encoded)
 	if err != nil {
 		return nil, publicError(s, p, self, b.values, err)
 	}

@@ -125,9 +125,8 @@ func (s *signature) absent(a *ir.Param, place int, method bool) (any, error) {
 	return encoded, err
 }
 
-// arguments encodes the bound values for the operator of a plan.
-func (c *call) arguments(s *signature, p *plan, self any, bound []any) ([]any, error) {
-	values := make([]any, len(p.from))
+// arguments appends the bound values to dst as the operator of a plan takes them.
+func (c *call) arguments(dst []any, s *signature, p *plan, self any, bound []any) ([]any, error) {
 	for i, src := range p.from {
 		a := &c.schema.Args[i]
 		v := self
@@ -137,13 +136,13 @@ func (c *call) arguments(s *signature, p *plan, self any, bound []any) ([]any, e
 			v = nil
 		}
 		if v == nil {
-			values[i] = src.absent
+			dst = append(dst, src.absent)
 			continue
 		}
 		if src.item >= 0 {
 			var err error
 			if v, err = s.outItem(v, src.item); err != nil {
-				return nil, err
+				return dst, err
 			}
 		}
 		var param *parameter
@@ -155,11 +154,11 @@ func (c *call) arguments(s *signature, p *plan, self any, bound []any) ([]any, e
 			encoded, err = c.fixedLength(encoded, a)
 		}
 		if err != nil {
-			return nil, err
+			return dst, err
 		}
-		values[i] = encoded
+		dst = append(dst, encoded)
 	}
-	return values, nil
+	return dst, nil
 }
 
 // outItem returns one of the tensors that several results are written to.
