@@ -21,7 +21,7 @@ import (
 
 func TestRecordedCases(t *testing.T) {
 	testenv.Libtorch(t)
-	for _, part := range []string{"pt2/2.5.1", "pt2/2.6.0", "pt2/2.7.1", "pt2/2.8.0", "pt2/2.9.1", "pt2/2.12.1", "pt2/2.15.0", "pt2-bad"} {
+	for _, part := range []string{"pt2/2.5.1", "pt2/2.6.0", "pt2/2.7.1", "pt2/2.8.0", "pt2/2.9.1", "pt2/2.12.1", "pt2/2.15.0", "pt2-bad", "ops"} {
 		t.Run(part, func(t *testing.T) {
 			before, _ := libtorch.LiveTensors()
 			report, err := Run(t.Context(), []string{testenv.Fixtures(t, part)}, Options{})

@@ -18,7 +18,7 @@ func embedding(f *frame) any {
 		}
 	}
 	if f.given("max_norm") {
-		x = f.tensor("contiguous", x)
+		x = As[*Tensor](f.invoke("torch.Tensor.contiguous", x))
 		f.renormalize(w, x)
 	}
 	return f.op("embedding", w, x, padding, f.arg("scale_grad_by_freq"), f.arg("sparse"))

@@ -56,7 +56,7 @@ func maskedBodies() map[string]func(f *frame) any {
 			x := f.maskedInput("sum", nil)
 			norm := f.maskedNorm(f.arg("dim"), true)
 			least := f.tensor("new_full", norm, []int{}, f.arg("eps"), Kw("pin_memory", false))
-			return f.op("div.Tensor", x, f.tensor("maximum", norm, least))
+			return f.op("divide.Tensor", x, f.tensor("maximum", norm, least))
 		},
 		"logsumexp": func(f *frame) any {
 			dims := f.canonicalDims(f.t("input").Dim())
@@ -196,7 +196,7 @@ func (f *frame) identity(op string, x *Tensor, order any) *Tensor {
 	if value == nil {
 		f.fail(ir.ErrNotImplemented, "identity of %s on %v input", op, dt)
 	}
-	return f.tensor("scalar_tensor", value, Kw("dtype", dt), Kw("device", x.Device()))
+	return As[*Tensor](f.invoke("torch.tensor", value, Kw("dtype", dt), Kw("device", x.Device())))
 }
 
 // intRange returns the least and the greatest number of a signed dtype or of
@@ -326,18 +326,18 @@ func (f *frame) maskedVariance() *Tensor {
 	}
 	f.combined("var", x, nil, nil) // refuses sparse ones
 	count, mask, total := f.maskedCount(true, dtype)
-	deviation := f.tensor("sub.Tensor", x, f.tensor("div.Tensor", total, count))
-	square := f.tensor("mul.Tensor", deviation, f.tensor("conj", deviation))
+	deviation := f.tensor("subtract.Tensor", x, f.tensor("divide.Tensor", total, count))
+	square := f.tensor("mul.Tensor", deviation, f.invoke("torch.conj", deviation))
 	total = f.maskedSum(square, f.arg("dim"), f.keepdim(), computed, mask)
 	if !f.keepdim() {
 		count = f.tensor("reshape", count, total.Shape())
 	}
 	if correction != 0 {
 		count = f.to(count, realDType(computed))
-		count = f.tensor("sub.Tensor", count, correction)
+		count = f.tensor("subtract.Tensor", count, correction)
 		count = f.tensor("maximum", count, f.tensor("new_zeros", count, []int{}, Kw("pin_memory", false)))
 	}
-	return f.to(f.tensor("div.Tensor", total, count), dtype)
+	return f.to(f.tensor("divide.Tensor", total, count), dtype)
 }
 
 // realDType is the dtype of the parts of complex numbers.

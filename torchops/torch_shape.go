@@ -167,11 +167,5 @@ func (f *frame) sizeAt(t *Tensor, dim int) int {
 
 // intTensor returns a tensor of numbers on a device.
 func (f *frame) intTensor(numbers []int, device Device) *Tensor {
-	t, err := From(numbers, len(numbers))
-	mustNot(f.of.name, err)
-	f.own(t)
-	if device.Kind() != ir.DeviceCPU {
-		t = f.tensor("to.device", t, device, Int64)
-	}
-	return t
+	return As[*Tensor](f.invoke("torch.tensor", numbers, Kw("device", device), Kw("dtype", Int64)))
 }

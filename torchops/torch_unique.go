@@ -83,7 +83,8 @@ func unravelIndex(f *frame) any {
 	if len(shape) == 0 { // Python's product over no sizes is one step
 		steps = []int{1}
 	}
-	parts := f.tensor("floor_divide", f.tensor("unsqueeze", x, -1), f.intTensor(steps, x.Device()))
+	parts := f.tensor("unsqueeze", x, -1)
+	parts = f.tensor("floor_divide", parts, f.intTensor(steps, x.Device()))
 	parts = f.tensor("remainder.Tensor", parts, f.intTensor(shape, x.Device()))
 	return ir.PyTuple(f.tuple("unbind.int", parts, -1))
 }
