@@ -12,10 +12,26 @@ var negativeInfinity = math.Inf(-1)
 
 // Copy returns a deep copy of m: its modules and tensors, each once, with
 // everything else as it is. Follows copy.deepcopy of a module.
-func Copy(m Module) (Module, error) {
-	return torch.Try(func() Module {
-		return (&copier{map[Module]Module{}, map[*torch.Tensor]*torch.Tensor{}}).module(m)
-	})
+func Copy(m Module) (Module, error) { return NewCopier().Module(m) }
+
+// A Copier makes deep copies that share what the originals share: tensors that are
+// tied stay so across all that one Copier copies. It is no copier for many
+// goroutines.
+type Copier struct{ c copier }
+
+// NewCopier returns a Copier that has copied nothing yet.
+func NewCopier() *Copier {
+	return &Copier{copier{map[Module]Module{}, map[*torch.Tensor]*torch.Tensor{}}}
+}
+
+// Module returns the copy of a module.
+func (k *Copier) Module(m Module) (Module, error) {
+	return torch.Try(func() Module { return k.c.module(m) })
+}
+
+// Tensor returns the copy of a tensor, which is a parameter where t is one.
+func (k *Copier) Tensor(t *torch.Tensor) (*torch.Tensor, error) {
+	return torch.Try(func() *torch.Tensor { return k.c.tensor(t) })
 }
 
 // Duplicate returns a copy of m's struct, which shares what it holds with m. It is
