@@ -15,8 +15,10 @@
 //		return torch.Mul(b.Fc1.Forward(x), b.Gain)
 //	}
 //
-// It embeds [Base]; its exported fields, in order, are its state, named after
-// the field in snake case or by the tag nn:"name". A module is called through
+// It embeds [Base], or a container such as [ModuleDict], whose children are then
+// its own; its exported fields, in order, are its state, named after the field in
+// snake case or by the tag nn:"name". The tag of Base is Python's signature of
+// forward, with annotations if the graph should have them. A module is called through
 // [Call] or [Bind], which are what __call__ is in Python: a tracer sees the call
 // there. A layer of this package is called by its Forward. Outside a trace a
 // call costs one indirection.
@@ -43,7 +45,8 @@
 // layer's constructor by its Python name. [Train] switches dropout and batch
 // statistics; a module starts in training mode, as in Python.
 //
-// A model's own parameters should be marked by [NewParameter]: gradients are not
+// Package initialize is torch.nn.init. A model's own parameters should be marked by
+// [NewParameter]: gradients are not
 // recorded, but libtorch chooses kernels by the mark.
 //
 // # Tracing
