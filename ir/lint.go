@@ -25,9 +25,13 @@ func (g *Graph) Lint(opts ...LintOption) error {
 	for _, o := range opts {
 		o(&c)
 	}
-	l := &linter{graph: g, names: newNameSet(g.length)}
-	for n := range g.Nodes() {
-		l.node(n)
+	l := &linter{graph: g, names: make([]uint64, 0, g.length), seed: maphash.MakeSeed()}
+	l.nodes()
+	if mayRepeat(l.names) {
+		if second := repeatedNames(g); len(second) > 0 {
+			l = &linter{graph: g, seed: l.seed, second: second}
+			l.nodes()
+		}
 	}
 	if g.owner != nil {
 		for n := range g.Nodes() {
@@ -43,8 +47,9 @@ func (g *Graph) Lint(opts ...LintOption) error {
 type linter struct {
 	graph  *Graph
 	shown  bool // the text of the graph, in a fault
-	names  nameSet
-	second map[*Node]bool                   // nodes with the name of an earlier one, once there may be any
+	seed   maphash.Seed
+	names  []uint64                         // hashes of the names
+	second map[*Node]bool                   // nodes with the name of an earlier one
 	below  map[*GraphModule]map[string]bool // places in attribute paths that hold something further below
 	faults []error
 }
@@ -63,6 +68,12 @@ func (l *linter) graphText() string {
 	return "\n" + l.graph.String()
 }
 
+func (l *linter) nodes() {
+	for n := range l.graph.Nodes() {
+		l.node(n)
+	}
+}
+
 func (l *linter) node(n *Node) {
 	if int(n.op) >= len(opNames) {
 		l.fault(ErrRuntime, "Node %s had unknown opcode %s!", n.name, n.op)
@@ -70,17 +81,37 @@ func (l *linter) node(n *Node) {
 	if n.graph != l.graph {
 		l.fault(ErrRuntime, "Node '%s' does not belong to this Graph!", n.name)
 	}
-	sound := true
-	n.Operands(func(m *Node) { sound = sound && l.defined(m, n) })
-	if !sound {
+	if !l.sound(n) {
 		l.operands(n)
 	}
-	if !l.names.add(n.name) && l.repeated(n) {
+	l.names = append(l.names, maphash.String(l.seed, n.name))
+	if l.second[n] {
 		l.fault(ErrRuntime, "Node redefined name %s!", n.name)
 	}
 	if err := checkTarget(n.op, n.target); err != nil {
 		l.fault(ErrValue, "Node %s %w", n.name, err)
 	}
+}
+
+// sound reports whether all that n reads is defined. Most of it is nodes.
+func (l *linter) sound(n *Node) bool {
+	ok := true
+	leaf := func(a Arg) {
+		if m, isNode := a.(*Node); isNode {
+			ok = ok && l.defined(m, n)
+		}
+	}
+	for _, a := range n.args {
+		if m, isNode := a.(*Node); isNode {
+			ok = ok && l.defined(m, n)
+		} else {
+			Walk(a, leaf)
+		}
+	}
+	for _, k := range n.kwargs {
+		Walk(k.Value, leaf)
+	}
+	return ok
 }
 
 // defined reports whether m is a node of the graph before n.
@@ -101,44 +132,35 @@ func (l *linter) operands(n *Node) {
 	}
 }
 
-// repeated reports whether a node before n has its name.
-func (l *linter) repeated(n *Node) bool {
-	if l.second == nil {
-		l.second = map[*Node]bool{}
-		first := make(map[string]bool, l.graph.length)
-		for m := range l.graph.Nodes() {
-			l.second[m] = first[m.name]
-			first[m.name] = true
+// repeatedNames returns the nodes that have the name of an earlier one.
+func repeatedNames(g *Graph) map[*Node]bool {
+	second, seen := map[*Node]bool{}, make(map[string]bool, g.length)
+	for n := range g.Nodes() {
+		if seen[n.name] {
+			second[n] = true
 		}
+		seen[n.name] = true
 	}
-	return l.second[n]
+	return second
 }
 
-// A nameSet holds the hashes of at most n strings, in a table that never grows:
-// a quarter of the time of a map.
-type nameSet struct {
-	seed  maphash.Seed
-	table []uint64 // 0 is free
-}
-
-func newNameSet(n int) nameSet {
-	return nameSet{maphash.MakeSeed(), make([]uint64, 1<<bits.Len(uint(2*n)))}
-}
-
-// add reports whether name is new; false may mean, once in many ages of the
-// world, that another name has its hash.
-func (s nameSet) add(name string) bool {
-	hash := maphash.String(s.seed, name) | 1
-	mask := uint64(len(s.table) - 1)
-	for i := hash >> 1 & mask; ; i = (i + 1) & mask {
-		switch s.table[i] {
-		case 0:
-			s.table[i] = hash
-			return true
-		case hash:
-			return false
+// mayRepeat reports whether two of the hashes are equal, in all but their lowest
+// bits. It takes a tenth of a map of the names: nothing waits for anything here.
+func mayRepeat(hashes []uint64) bool {
+	table := make([]uint32, 1<<bits.Len(uint(2*len(hashes)))) // 0 is free
+	mask := uint64(len(table) - 1)
+	for _, h := range hashes {
+		mark := uint32(h>>32) | 1
+		i := h & mask
+		for table[i] != 0 {
+			if table[i] == mark {
+				return true
+			}
+			i = (i + 1) & mask
 		}
+		table[i] = mark
 	}
+	return false
 }
 
 // target walks the path of n through the owner's attributes.

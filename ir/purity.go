@@ -14,6 +14,7 @@ type purityConfig struct {
 	ignoreRandom bool
 	more         map[*Func]bool
 	own          func(*Node) bool
+	judged       map[*Func]bool // by writes and random numbers of the function as such
 }
 
 // UpstreamPurity judges exactly as torch.fx 2.15 does, which takes methods and
@@ -196,6 +197,19 @@ func (c *purityConfig) impurePython(f *Func) bool {
 	if !strings.HasPrefix(f.name, "torch.") {
 		return false
 	}
+	impure, known := c.judged[f]
+	if !known {
+		impure = c.impureTorch(base)
+		if c.judged == nil {
+			c.judged = map[*Func]bool{}
+		}
+		c.judged[f] = impure
+	}
+	return impure
+}
+
+// impureTorch judges a function of torch.
+func (c *purityConfig) impureTorch(base string) bool {
 	if strings.HasSuffix(base, "_") && !strings.HasSuffix(base, "__") {
 		return true
 	}
