@@ -15,6 +15,7 @@ var syntaxMethods = map[string]string{
 	"__matmul__": "matmul", "__pow__": "pow", "__iadd__": "iadd", "__isub__": "isub", "__imul__": "imul", "__idiv__": "itruediv",
 	"__itruediv__": "itruediv", "__ifloordiv__": "ifloordiv", "__imod__": "imod", "__ipow__": "ipow", "__lt__": "lt", "__le__": "le", "__gt__": "gt",
 	"__ge__": "ge", "__eq__": "eq", "__ne__": "ne", "__invert__": "invert", "__getitem__": "getitem", "__setitem__": "setitem",
+	"__neg__": "neg", "__pos__": "pos", "__abs__": "abs",
 }
 
 // reflectedMethods are what the methods with the tensor on the right call, for a tensor and
@@ -40,9 +41,12 @@ func init() {
 		})
 	}
 	for name, op := range syntaxMethods {
-		params := map[string]string{"__invert__": "self", "__setitem__": "self, key, value"}[name]
-		if params == "" {
-			params = "self, other"
+		params := "self, other"
+		switch name {
+		case "__invert__", "__neg__", "__pos__", "__abs__":
+			params = "self"
+		case "__setitem__":
+			params = "self, key, value"
 		}
 		f := ir.FuncOf("operator." + op)
 		receiving(name, params, func(m *libtorch.Mode, a []any) (any, error) { return Invoke(m, f, a, nil) })
