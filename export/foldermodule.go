@@ -263,7 +263,7 @@ func (p *reprReader) module(depth int) (*SavedModule, bool) {
 func (p *reprReader) childNames() ([]string, bool) {
 	rest := p.text[p.pos:]
 	end := strings.Index(rest, "): ")
-	if !strings.HasPrefix(rest, "(") || end < 2 || strings.ContainsAny(rest[1:end], "()=, \n") {
+	if !strings.HasPrefix(rest, "(") || end < 2 || strings.ContainsAny(rest[1:end], "()=,\n") {
 		return nil, false
 	}
 	name := rest[1:end]
