@@ -91,7 +91,45 @@ func readFXGraph(dir, program string) (*fxGraph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, "nodes.json"), err)
 	}
-	return g, g.own(graph)
+	rows, err := g.modules()
+	if err != nil {
+		return nil, err
+	}
+	g.nest(rows)
+	return g, g.own(graph, rows)
+}
+
+// nest gives graph modules that stand inside others to these. All are recorded
+// side by side, under their whole paths.
+func (g *fxGraph) nest(rows []fxModule) {
+	flat := g.subs
+	g.subs = nil
+	for _, s := range flat { // in order of the paths: a module comes before what is in it
+		in, path := g, s.path
+		for k := 0; k < len(in.subs); k++ {
+			if rest, ok := strings.CutPrefix(path, in.subs[k].path+"."); ok {
+				in, path, k = in.subs[k].graph, rest, -1
+			}
+		}
+		in.subs = append(in.subs, fxSub{path, s.graph})
+		if in != g {
+			in.module.SetAttr(path, s.graph.module)
+			in.order(rows, strings.TrimSuffix(s.path, path))
+		}
+	}
+}
+
+// order puts the children of the module at a path, which ends in a dot, into the
+// order of the rows; nodes do not tell it.
+func (g *fxGraph) order(rows []fxModule, prefix string) {
+	for _, row := range rows {
+		path, inside := strings.CutPrefix(row.Path, prefix)
+		if inside && slices.ContainsFunc(g.subs, func(s fxSub) bool { return s.path == path }) {
+			v, _ := g.module.Attr(path)
+			g.module.DeleteAttr(path)
+			g.module.SetAttr(path, v)
+		}
+	}
 }
 
 // modules returns the rows of modules.json, none where it is not there.
@@ -178,11 +216,7 @@ type absentModule struct{}
 
 // own gives the graph to a module. Its attributes are the graph modules below it
 // and, for all else, nothing.
-func (g *fxGraph) own(graph *ir.Graph) error {
-	rows, err := g.modules()
-	if err != nil {
-		return err
-	}
+func (g *fxGraph) own(graph *ir.Graph, rows []fxModule) error {
 	attrs := map[string]any{}
 	for n := range graph.Nodes() {
 		path := n.Target().String()
@@ -194,16 +228,11 @@ func (g *fxGraph) own(graph *ir.Graph) error {
 	for _, s := range g.subs {
 		attrs[s.path] = s.graph.module
 	}
-	if g.module, err = ir.NewGraphModule(attrs, graph, ir.ClassName(g.file.Class)); err != nil {
+	m, err := ir.NewGraphModule(attrs, graph, ir.ClassName(g.file.Class))
+	if err != nil {
 		return err
 	}
-	// children print in the order of the module, which nodes do not tell
-	for _, row := range rows {
-		if slices.ContainsFunc(g.subs, func(s fxSub) bool { return s.path == row.Path }) {
-			v, _ := g.module.Attr(row.Path)
-			g.module.DeleteAttr(row.Path)
-			g.module.SetAttr(row.Path, v)
-		}
-	}
+	g.module = m
+	g.order(rows, "")
 	return nil
 }

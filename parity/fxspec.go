@@ -71,7 +71,10 @@ func (p *specReader) spec(depth int) (*ir.TreeSpec, error) {
 		if !p.take("None") && !p.keys(s) {
 			return nil, p.fail("None or keys")
 		}
-	case "dict":
+	case "dict", "OrderedDict":
+		if kind == "OrderedDict" {
+			s.Type = "collections.OrderedDict"
+		}
 		if !p.keys(s) {
 			return nil, p.fail("keys")
 		}

@@ -117,9 +117,8 @@ func (g *fxGraph) checkCode(code *ir.PythonCode) (faults []string) {
 		globals[gl.Name] = gl.Object
 	}
 	for name, object := range g.file.Globals {
-		// the recorder finds no module of a number and of Ellipsis
-		object = strings.TrimPrefix(object, "?.")
-		if got := strings.TrimPrefix(globals[name], "builtins."); got != object {
+		if got := strings.TrimPrefix(globals[name], "builtins."); got != recordedObject(name, object, got) {
+			object = recordedObject(name, object, got)
 			fault("global %s: expected %s, got %s", name, object, got)
 		}
 	}
@@ -146,6 +145,29 @@ func (g *fxGraph) checkCode(code *ir.PythonCode) (faults []string) {
 		fault("lines of the code: expected %d, got %d", len(g.file.Lines), len(code.Lines))
 	}
 	return faults
+}
+
+// recordedObject is the object of a recorded global, where got is what this
+// project takes it for. The recorder finds no module of a number and of Ellipsis,
+// gives types that are no class one, and leaves out the class around a class.
+func recordedObject(name, object, got string) string {
+	object = strings.TrimPrefix(object, "?.")
+	if strings.HasPrefix(object, "typing.ForwardRef(") {
+		return strings.TrimPrefix(object, "typing.")
+	}
+	module, last, _ := cutLast(object)
+	if strings.HasPrefix(got, module+".") && strings.HasSuffix(got, "."+last) && strings.ReplaceAll(got, ".", "_") == name {
+		return got
+	}
+	return object
+}
+
+func cutLast(path string) (before, last string, ok bool) {
+	i := strings.LastIndexByte(path, '.')
+	if i < 0 {
+		return "", path, false
+	}
+	return path[:i], path[i+1:], true
 }
 
 var standardImports = []string{"inf", "nan", "NoneType", "torch", "device", "fx_pytree", "pytree"}
@@ -176,15 +198,21 @@ func (g *fxGraph) checkParse(code *ir.PythonCode) (faults []string) {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	opts := []ir.ParseOption{}
+	opts, globals := []ir.ParseOption{}, map[string]ir.Global{}
+	for _, gl := range code.Globals {
+		globals[gl.Name] = gl
+	}
 	source := string(data)
-	if imports, ok := g.imports(); ok {
+	imports, ok := g.imports()
+	if ok {
 		source = strings.Join(imports, "\n") + "\n" + source
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.file.Globals)) {
-		object := strings.Replace(g.file.Globals[name], "?.", "", 1)
-		gl := ir.Global{Name: name, Object: object}
-		gl.IsText = slices.Contains(g.file.Imports, name+" = '"+object+"'")
+		object := recordedObject(name, g.file.Globals[name], globals[name].Object)
+		gl := ir.Global{Name: name, Object: object, IsText: globals[name].IsText}
+		if ok { // the statements tell a text from a name
+			gl.IsText = slices.Contains(imports, name+" = '"+object+"'")
+		}
 		opts = append(opts, ir.WithGlobals(gl))
 	}
 	want := g.module.Graph()

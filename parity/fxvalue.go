@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"regexp"
@@ -121,6 +122,9 @@ func (f fxValues) tagged(tag string, x any) (ir.Arg, error) {
 		return ir.FuncOf(text), nil
 	case "enum":
 		return f.program.enum(text), nil
+	case "bytes":
+		data, err := hex.DecodeString(text)
+		return ir.Opaque{Value: ir.CodeBytes(data)}, err
 	}
 	return nil, ir.Errorf(ir.ErrUnsupported, "recorded value: tag %q is unknown", tag)
 }

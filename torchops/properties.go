@@ -102,6 +102,10 @@ func getAttr(m *libtorch.Mode, v any, name string) (any, error) {
 		if value, ok := v.Get(name); ok {
 			return value, nil
 		}
+	case ir.PyTuple:
+		if item, ok := returnItem(v, name); ok {
+			return item, nil
+		}
 	case Device:
 		switch name {
 		case "type":

@@ -134,3 +134,25 @@ func texts(list []any) []string {
 	}
 	return s
 }
+
+// The items of results have the names that Python's torch.return_types have.
+func TestNamesOfResults(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		results int
+		want    int // -1: not to be told
+	}{
+		{"values", 2, 0}, {"indices", 2, 1}, {"sign", 2, 0}, {"logabsdet", 2, 1}, {"eigenvectors", 2, 1}, {"R", 2, 1}, {"exponent", 2, 1},
+		{"U", 3, -1}, {"rank", 4, 2}, {"nothing", 2, -1},
+	} {
+		items := make([]any, c.results)
+		for i := range items {
+			items[i] = i
+		}
+		item, ok := returnItem(items, c.name)
+		assert.Equal(t, c.want >= 0, ok, c.name)
+		if ok {
+			assert.Equal(t, c.want, item, c.name)
+		}
+	}
+}
