@@ -1,7 +1,6 @@
 package interpreter
 
 import (
-	"reflect"
 
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -129,8 +128,8 @@ func compile(a ir.Arg, cells map[*ir.Node]int) operand {
 	case ir.Dict:
 		var m mapping
 		for k, v := range a.All() {
-			key := torch.FromArg(k)
-			if key != nil && !reflect.TypeOf(key).Comparable() {
+			key, ok := torch.KeyFromArg(k)
+			if !ok {
 				return unusable{ir.Errorf(ir.ErrUnsupported, "key %s of a dict: expected a plain value", ir.Repr(k))}
 			}
 			m.keys = append(m.keys, key)

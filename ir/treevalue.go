@@ -1,8 +1,10 @@
 package ir
 
 import (
+	"fmt"
 	"iter"
 	"reflect"
+	"strings"
 )
 
 // The values of Python's containers in Go. A list, and a deque, is []any.
@@ -11,8 +13,9 @@ type (
 	PyTuple []any
 
 	// A PyDict is Python's dict, OrderedDict or defaultdict: it keeps the order
-	// of insertion. Keys are compared with ==, an int of Go as an int64. The
-	// zero value is empty, and a nil one reads as empty, like a nil map.
+	// of insertion. Keys are those that [Hashable] lets in, compared with ==, an int
+	// of Go as an int64 and tuples item by item. The zero value is empty, and a nil
+	// one reads as empty, like a nil map.
 	PyDict struct {
 		keys   []any
 		values map[any]any
@@ -50,34 +53,69 @@ func (d *PyDict) Len() int {
 	return len(d.keys)
 }
 
-// Get returns the value under key. A key that Go cannot compare is not there.
+// Get returns the value under key. A key that is not hashable is not there.
 func (d *PyDict) Get(key any) (value any, ok bool) {
-	if d == nil || key != nil && !reflect.ValueOf(key).Comparable() {
+	if d == nil || !Hashable(key) {
 		return nil, false
 	}
 	value, ok = d.values[pyKey(key)]
 	return value, ok
 }
 
+// Hashable reports whether a value can be a key of a [PyDict]: what Go compares
+// with ==, and tuples of numbers, texts, None and such tuples.
+func Hashable(key any) bool {
+	tuple, ok := key.(PyTuple)
+	if !ok {
+		return key == nil || reflect.ValueOf(key).Comparable()
+	}
+	for _, item := range tuple {
+		switch item.(type) {
+		case nil, bool, int, int64, float64, complex128, string:
+		case PyTuple:
+			if !Hashable(item) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// tupleKey stands for a tuple as a key of a map of Go.
+type tupleKey string
+
 // pyKey makes one type of Go's several for a key.
 func pyKey(key any) any {
-	if n, ok := key.(int); ok {
-		return int64(n)
+	switch key := key.(type) {
+	case int:
+		return int64(key)
+	case PyTuple:
+		var b strings.Builder
+		for _, item := range key {
+			item = pyKey(item)
+			fmt.Fprintf(&b, "%T %q,", item, fmt.Sprint(item))
+		}
+		return tupleKey(b.String())
 	}
 	return key
 }
 
 // Set stores value under key, at the end where key is new. It panics, as a map
-// does, where Go cannot compare key.
+// does, where key is not hashable.
 func (d *PyDict) Set(key, value any) {
-	key = pyKey(key)
+	if n, ok := key.(int); ok {
+		key = int64(n)
+	}
 	if d.values == nil {
 		d.values = map[any]any{}
 	}
-	if _, ok := d.values[key]; !ok {
+	at := pyKey(key)
+	if _, ok := d.values[at]; !ok {
 		d.keys = append(d.keys, key)
 	}
-	d.values[key] = value
+	d.values[at] = value
 }
 
 // All yields keys and values in order.
@@ -87,7 +125,7 @@ func (d *PyDict) All() iter.Seq2[any, any] {
 			return
 		}
 		for _, k := range d.keys {
-			if !yield(k, d.values[k]) {
+			if !yield(k, d.values[pyKey(k)]) {
 				return
 			}
 		}

@@ -1,11 +1,14 @@
 package parity
 
 import (
+	"archive/tar"
+	"compress/gzip"
 	"context"
 	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -219,5 +222,39 @@ func TestParseSpec(t *testing.T) {
 	} {
 		_, err := parseSpec(text)
 		assert.ErrorContains(t, err, "structure", text)
+	}
+}
+
+// TestReplayFXCommitted replays the cases that scripts/record_fxcases.py made.
+func TestReplayFXCommitted(t *testing.T) {
+	testenv.Libtorch(t)
+	f, err := os.Open(filepath.Join("testdata", "fx.tar.gz"))
+	require.NoError(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	cases := map[string]bool{}
+	for archive := tar.NewReader(z); ; {
+		h, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		require.True(t, filepath.IsLocal(h.Name), h.Name)
+		name := filepath.Join(dir, h.Name)
+		cases[strings.SplitN(h.Name, "/", 2)[0]] = true
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		data, err := io.ReadAll(archive)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(name, data, 0o600))
+	}
+	report, err := Run(context.Background(), []string{dir}, Options{})
+	require.NoError(t, err)
+	require.Len(t, report.Results, len(cases))
+	require.Greater(t, len(cases), 20)
+	for _, r := range report.Results {
+		assert.Equal(t, Passed, r.Status, "%s: %v %v %s", r.Case, r.Faults, r.Diffs, r.Note)
+		assert.NotContains(t, r.Note, "no run", r.Case)
 	}
 }

@@ -149,22 +149,34 @@ func (x *fxRun) module(g *fxGraph, prefix string) (*ir.GraphModule, error) {
 	for path := range g.module.Attrs() {
 		attribute[path] = true
 	}
+	var tensors []string
 	for path, v := range g.module.Attrs() {
 		if _, ok := v.(*ir.GraphModule); ok {
 			continue
 		}
+		row, ok := x.row(prefix, path)
+		if !ok {
+			tensors = append(tensors, path)
+			continue
+		}
 		var err error
-		if row, ok := x.row(prefix, path); ok {
-			attrs[path], err = x.layer(row, func(below string) bool { return attribute[path+"."+below] })
-		} else {
+		if attrs[path], err = x.layer(row, func(below string) bool { return attribute[path+"."+below] }); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range tensors {
+		t, ok := layerTensor(attrs, path) // a layer writes to its own
+		attrs[path] = t
+		if !ok {
+			var err error
 			attrs[path], err = x.tensor(x.state, prefix+path)
 			if ir.ClassOf(err) == ir.ErrKey && x.calls(g, path) {
 				x.missing = append(x.missing, prefix+path+" is recorded under another path")
 				attrs[path], err = &absentModule{}, nil
 			}
-		}
-		if err != nil {
-			return nil, err
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, s := range g.subs {
@@ -175,6 +187,23 @@ func (x *fxRun) module(g *fxGraph, prefix string) (*ir.GraphModule, error) {
 		attrs[s.path] = m
 	}
 	return ir.NewGraphModule(attrs, g.module.Graph().Clone(), ir.ClassName(g.module.ClassName()))
+}
+
+// layerTensor finds the tensor at a path among those of the layers above it.
+func layerTensor(attrs map[string]any, path string) (any, bool) {
+	for i := len(path) - 1; i > 0; i-- {
+		if path[i] != '.' {
+			continue
+		}
+		if m, ok := attrs[path[:i]].(nn.Module); ok {
+			for name, t := range nn.StateDict(m) {
+				if name == path[i+1:] {
+					return t, true
+				}
+			}
+		}
+	}
+	return nil, false
 }
 
 // calls reports whether a graph calls the module at a path.

@@ -32,6 +32,23 @@ func Convert(v any, t reflect.Type) reflect.Value {
 	panic(&Error{Op: "convert", Err: ir.Errorf(ir.ErrType, "expected a value for %s, got %s", t, typeName(v))})
 }
 
+// KeyFromArg returns the value of a key of a graph's dict; ok is false where it
+// is none of a Go value: see ir.Hashable.
+func KeyFromArg(a ir.Arg) (key any, ok bool) {
+	t, isTuple := a.(ir.Tuple)
+	if !isTuple {
+		key = FromArg(a)
+		return key, ir.Hashable(key)
+	}
+	tuple := make(ir.PyTuple, t.Len())
+	for i, item := range t.All() {
+		if tuple[i], ok = KeyFromArg(item); !ok {
+			return nil, false
+		}
+	}
+	return tuple, ir.Hashable(tuple)
+}
+
 // FromArg returns the value of a literal of a graph in the types that this
 // package computes with: int64 for ir.Int, nil for ir.None. Nodes and containers
 // come back as they are.

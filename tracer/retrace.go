@@ -230,8 +230,8 @@ func valueOf(a ir.Arg, values map[*ir.Node]any) any {
 	case ir.Dict:
 		d := &ir.PyDict{}
 		for key, item := range a.All() {
-			k := torch.FromArg(key)
-			if k != nil && !reflect.ValueOf(k).Comparable() {
+			k, ok := torch.KeyFromArg(key)
+			if !ok {
 				fail(ir.ErrNotImplemented, "a dict with the key %s cannot be traced again", ir.Repr(key))
 			}
 			d.Set(k, valueOf(item, values))
