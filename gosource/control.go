@@ -39,7 +39,6 @@ func (u *unit) control(n *ir.Node) (v value, ok bool) {
 			return value{}, false
 		}
 		u.file.helpers["truth"], u.file.helpers["whileLoop"] = true, true
-		u.file.use(pathTorch)
 		return value{fmt.Sprintf("whileLoop(%s, %s, []any{%s}, []any{%s})", u.closure(test), u.closure(body),
 			u.arguments(n, carried, nil), u.arguments(n, extra, nil)), false}, true
 	case "invoke_subgraph", "wrap_with_set_grad_enabled", "wrap", "tag_activation_checkpoint":

@@ -104,10 +104,10 @@ func (f *file) function(fn *ir.Func) string {
 func (f *file) String() string {
 	var body strings.Builder
 	if len(f.order) > 0 {
-		ir := f.use(pathIR)
+		irName := f.use(pathIR)
 		body.WriteString("var (\n")
 		for _, fn := range f.order {
-			fmt.Fprintf(&body, "%s = %s.FuncOf(%q)\n", f.funcs[fn], ir, fn.Name())
+			fmt.Fprintf(&body, "%s = %s.FuncOf(%q)\n", f.funcs[fn], irName, fn.Name())
 		}
 		body.WriteString(")\n\n")
 	}
@@ -205,7 +205,7 @@ func truth(v any) bool {
 	return torch.As[bool](torch.Dispatch(ir.CallFunction, ir.FuncOf("operator.truth"), []any{v}, nil))
 }
 `},
-	{"whileLoop", []string{pathIR}, `
+	{"whileLoop", []string{pathIR, pathTorch}, `
 // whileLoop carries values through body as long as test holds. Without a single
 // round it returns copies, as torch does.
 func whileLoop(test, body func(v []any) any, carried, extra []any) any {

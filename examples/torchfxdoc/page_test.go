@@ -51,7 +51,7 @@ func TestPageHasEveryMember(t *testing.T) {
 func TestPageNamesExist(t *testing.T) {
 	packages := map[string]string{
 		"torchfx": ".", "torch": "torchops", "ir": "ir", "tracer": "tracer", "interpreter": "interpreter", "transformer": "transformer",
-		"rewriter": "rewriter", "passes": "passes", "nn": "nn", "export": "export", "operator": "operator", "gosource": "gosource",
+		"rewriter": "rewriter", "passes": "passes", "placement": "passes/placement", "nn": "nn", "export": "export", "operator": "operator", "gosource": "gosource",
 	}
 	known := map[string]map[string]bool{}
 	count := 0
