@@ -147,7 +147,7 @@ func TestInterpErrors(t *testing.T) {
 	// the frames are those of the node at hand: upstream prints None here
 	gm.Graph().Lookup("relu").Meta().Set(ir.MetaStackTrace, "File \"model.py\", line 3, in forward\n    y = torch.relu(x)")
 	err := run("text", 1)
-	require.ErrorIs(t, err, ir.ErrType)
+	fxcase.SameError(t, "TypeError", want.Errors[5][1].(string), err)
 	assert.ErrorContains(t, err, "While executing %relu : [num_users=1] = call_function[target=torch.relu](args = (%x,), kwargs = {})\nOriginal traceback:\nFile")
 	_, err = interpreter.New(gm, interpreter.WithHandler(interpreter.Around(interpreter.Default{},
 		func(r *interpreter.Run, _ *ir.Node, _ func() (any, error)) (any, error) { return r.Attr("a.b") }))).Run(background, 1, 2)
