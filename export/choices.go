@@ -3,6 +3,7 @@ package export
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -15,7 +16,8 @@ func SignatureOnly() Option {
 }
 
 // WeightsFrom takes parameters and persistent buffers from another file, by their
-// qualified names: safetensors, or a state dict of torch.save, to which keys lead
+// qualified names: safetensors, one file or the index of a sharded set, or a state dict
+// of torch.save, to which keys lead
 // where it lies deeper. Names that the program has and the file does not, and the
 // other way round, are faults, as are other shapes and dtypes. A name that is
 // missing is excused where the program ties it to one that is there: safetensors
@@ -103,6 +105,9 @@ func (o *options) openWeights() (tensors map[string]*Tensor, err error) {
 		}
 		return tensors, nil
 	}
+	if strings.HasSuffix(o.weightsFrom, ".json") {
+		return nil, safeErr
+	}
 	var opts []Option
 	if o.skipSums {
 		opts = append(opts, SkipChecksums())
@@ -122,10 +127,13 @@ func (o *options) openWeights() (tensors map[string]*Tensor, err error) {
 // isSafetensors reports whether a file begins as safetensors files do.
 func isSafetensors(path string) bool {
 	s, close, err := openSpan(path)
-	if err != nil || s.size < 16 {
+	if err != nil {
 		return false
 	}
 	defer func() { _ = close() }()
+	if s.size < 16 {
+		return false
+	}
 	head, err := s.slice(0, 16)
 	return err == nil && head[8] == '{' && head[5]|head[6]|head[7] == 0
 }

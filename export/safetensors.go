@@ -25,6 +25,7 @@ type Safetensors struct {
 	names   []string
 	entries map[string]safeEntry
 	meta    map[string]string
+	shards  map[string]*Safetensors // of an index: the file of each name
 }
 
 type safeEntry struct {
@@ -37,7 +38,17 @@ type safeEntry struct {
 // platform can. The header is checked whole: dtypes, shapes, offsets, and that
 // the tensors cover the data without overlaps or holes. All faults are reported
 // at once, of class [ir.ErrFormat] or [ir.ErrUnsupported].
+//
+// A path that ends in .json is the index of a sharded set, whose files lie beside it;
+// the set is as one file.
 func OpenSafetensors(path string) (*Safetensors, error) {
+	if strings.HasSuffix(path, ".json") {
+		return openSharded(path)
+	}
+	return openOneFile(path)
+}
+
+func openOneFile(path string) (*Safetensors, error) {
 	s, close, err := openSpan(path)
 	if err != nil {
 		return nil, err
@@ -178,6 +189,9 @@ func (f *Safetensors) Metadata() map[string]string { return maps.Clone(f.meta) }
 // and the elements are aligned. It fails with ErrKey where there is no such
 // name.
 func (f *Safetensors) Tensor(name string) (*Tensor, error) {
+	if shard := f.shards[name]; shard != nil {
+		return shard.Tensor(name)
+	}
 	e, ok := f.entries[name]
 	if !ok {
 		return nil, ir.Errorf(ir.ErrKey, "safetensors: expected one of %d names, got %q", len(f.names), name)

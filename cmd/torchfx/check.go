@@ -161,8 +161,12 @@ func (r *checkReport) describe(p *export.Program) {
 		}
 		r.Inputs = append(r.Inputs, v)
 	}
-	for _, out := range p.Signature.UserOutputs() {
-		v := checkValue{Name: out.Name, Type: typeText(values[out.Name])}
+	results := p.OutputValues()
+	for i, out := range p.Signature.Outputs {
+		if out.Kind != export.UserOutput && out.Kind != export.LossOutput {
+			continue
+		}
+		v := checkValue{Name: out.Name, Type: typeText(results[i])}
 		if out.Constant != nil {
 			v.Type = ir.Repr(out.Constant)
 		}

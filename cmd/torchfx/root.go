@@ -10,9 +10,11 @@ import (
 var commands = []func() *cobra.Command{
 	newSetupCommand,
 	newDoctorCommand,
+	newInspectCommand,
 	newCheckCommand,
 	newGraphCommand,
 	newRunCommand,
+	newConvertCommand,
 	newParityCommand,
 }
 
