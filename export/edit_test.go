@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,13 +35,16 @@ func takeApartFile(t testing.TB, path string) *testArchive {
 	require.NoError(t, err)
 	defer z.Close()
 	a := &testArchive{t: t, records: map[string][]byte{}}
+	isFlat := slices.ContainsFunc(z.File, func(f *zip.File) bool { return !strings.Contains(f.Name, "/") })
 	for _, f := range z.File {
 		r, err := f.Open()
 		require.NoError(t, err)
 		data, err := io.ReadAll(r)
 		require.NoError(t, err)
-		root, name, _ := strings.Cut(f.Name, "/")
-		a.root = root + "/"
+		name := f.Name
+		if root, below, _ := strings.Cut(f.Name, "/"); !isFlat {
+			a.root, name = root+"/", below
+		}
 		a.put(name, data)
 	}
 	return a

@@ -87,6 +87,50 @@ func holdsTogether(t *testing.T, p *Program) {
 		require.NoError(t, err, name)
 	}
 	_ = p.Guards.Check(p.Guards.examples())
+	holdsWritten(t, p, m)
+}
+
+// holdsWritten writes a program, and its module as one: what is written can be read,
+// and what cannot be is refused before.
+func holdsWritten(t *testing.T, p *Program, m *ir.GraphModule) {
+	t.Helper()
+	lifted, err := Lift(m, LiftFrom(p))
+	require.NoError(t, err)
+	for _, q := range []*Program{p, lifted} {
+		var out bytes.Buffer
+		if err := Write(&out, []*Program{q}); err != nil {
+			require.Zero(t, out.Len(), "a refusal comes before the first byte")
+			continue
+		}
+		again, err := Read(bytes.NewReader(out.Bytes()), int64(out.Len()), Operators(q.catalogue))
+		require.NoError(t, err)
+		require.NoError(t, again.Graph.Lint())
+	}
+}
+
+// FuzzSafetensorsIndex reads whatever text there is as the index of a sharded set.
+func FuzzSafetensorsIndex(f *testing.F) {
+	dir := f.TempDir()
+	one, err := os.Create(filepath.Join(dir, "one.safetensors"))
+	require.NoError(f, err)
+	require.NoError(f, WriteSafetensors(one, someTensors("a", "b"), nil))
+	require.NoError(f, one.Close())
+	f.Add(`{"metadata":{"total_size":16},"weight_map":{"a":"one.safetensors","b":"one.safetensors"}}`)
+	f.Add(`{"weight_map":{"a":"../one.safetensors"}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		path := filepath.Join(t.TempDir(), "model.safetensors.index.json")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		require.NoError(t, os.Link(filepath.Join(dir, "one.safetensors"), filepath.Join(filepath.Dir(path), "one.safetensors")))
+		set, err := OpenSafetensors(path)
+		if err != nil {
+			return
+		}
+		for _, name := range set.Names() {
+			_, err := set.Tensor(name)
+			require.NoError(t, err)
+		}
+		require.NoError(t, set.Close())
+	})
 }
 
 // FuzzTorchSave reads whatever bytes there are as a file of torch.save. What
