@@ -3,7 +3,6 @@ package export
 import (
 	"io"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -70,8 +69,9 @@ type writer struct {
 }
 
 type outRecord struct {
-	name string
-	data []byte
+	name   string
+	data   []byte
+	mapped bool // the bytes are those of a mapped file
 }
 
 func newWriter(root string, programs []*Program, opts []WriteOption) (*writer, error) {
@@ -119,7 +119,9 @@ func newWriter(root string, programs []*Program, opts []WriteOption) (*writer, e
 	return w, nil
 }
 
-func (w *writer) add(name string, data []byte) { w.records = append(w.records, outRecord{name, data}) }
+func (w *writer) add(name string, data []byte) {
+	w.records = append(w.records, outRecord{name: name, data: data})
+}
 
 // program adds the records of one program.
 func (w *writer) program(name string, p *Program, counts *payloadCounts, f *faults) {
@@ -127,7 +129,7 @@ func (w *writer) program(name string, p *Program, counts *payloadCounts, f *faul
 		f.add(ir.ErrUnsupported, "program %s: only its signature was read", name)
 		return
 	}
-	e := &payloadEncoder{p: p, faults: f, counts: counts, add: w.add}
+	e := &payloadEncoder{p: p, faults: f, counts: counts, add: func(r outRecord) { w.records = append(w.records, r) }}
 	w.add(weightsDir+name+"_weights_config.json", nil) // before its payloads are known
 	config := len(w.records) - 1
 	w.records[config].data = e.config(weightsDir, true)
@@ -159,7 +161,9 @@ func (w *writer) write(out io.Writer) error {
 		}
 	}
 	for _, r := range w.records {
-		z.add(r.name, r.data)
+		if z.add(r.name, r.data); r.mapped {
+			pageOut(r.data)
+		}
 	}
 	return z.close()
 }
@@ -173,7 +177,7 @@ type payloadEncoder struct {
 	p      *Program
 	faults *faults
 	counts *payloadCounts
-	add    func(name string, data []byte)
+	add    func(outRecord)
 }
 
 // A payloadKey is what becomes one record: the elements of a storage, read as one
@@ -258,7 +262,7 @@ func (e *payloadEncoder) tensor(w *jsonWriter, dir, name string, t *Tensor, weig
 			e.counts.tensors++
 		}
 		paths[key] = path
-		e.add(dir+path, data)
+		e.add(outRecord{dir + path, data, t.Storage.Mapped()})
 	}
 	payloadEntry(w, name, path, t.Parameter && weights, false, func() {
 		m := t.TensorMeta()
@@ -300,7 +304,7 @@ func (e *payloadEncoder) object(w *jsonWriter, name string, o *Object, blobs map
 		path = prefix + strconv.Itoa(*n)
 		*n++
 		blobs[&o.Data[0]] = path
-		e.add(constantsDir+path, slices.Clip(o.Data))
+		e.add(outRecord{name: constantsDir + path, data: o.Data})
 	}
 	payloadEntry(w, name, path, false, true, w.null)
 }
