@@ -1,10 +1,8 @@
 package export
 
 import (
-	"archive/zip"
 	"bytes"
 	"encoding/binary"
-	"hash/crc32"
 	"io"
 	"iter"
 	"math"
@@ -22,47 +20,24 @@ func WriteState(w io.Writer, tensors iter.Seq2[string, *Tensor]) error {
 	if err := p.pickle(tensors); err != nil {
 		return err
 	}
-	z := zip.NewWriter(w)
-	records := []struct {
-		name string
-		data []byte
-	}{
-		{"data.pkl", p.out.Bytes()}, {".format_version", []byte("1")}, {".storage_alignment", []byte("64")},
-		{"byteorder", []byte("little")},
-	}
-	for i, s := range p.order {
-		data := s.Bytes()
-		if data == nil && s.Len() > 0 {
+	for _, s := range p.order {
+		if s.Bytes() == nil && s.Len() > 0 {
 			return ir.Errorf(ir.ErrClosed, "write state: the file of a storage was closed")
 		}
-		records = append(records, struct {
-			name string
-			data []byte
-		}{"data/" + strconv.Itoa(i), data})
 	}
-	records = append(records, struct {
-		name string
-		data []byte
-	}{"version", []byte("3\n")})
-	for _, r := range records {
-		if err := store(z, "archive/"+r.name, r.data); err != nil {
-			return err
+	z := newZipWriter(w, "archive/")
+	z.add("data.pkl", p.out.Bytes())
+	z.add(".format_version", []byte("1"))
+	z.add(".storage_alignment", []byte("64"))
+	z.add("byteorder", []byte("little"))
+	for i, s := range p.order {
+		data := s.Bytes()
+		if z.add("data/"+strconv.Itoa(i), data); s.Mapped() {
+			pageOut(data)
 		}
 	}
-	return z.Close()
-}
-
-// store adds a record that is not compressed, so that it can be mapped.
-func store(z *zip.Writer, name string, data []byte) error {
-	f, err := z.CreateRaw(&zip.FileHeader{
-		Name: name, Method: zip.Store, CRC32: crc32.ChecksumIEEE(data),
-		CompressedSize64: uint64(len(data)), UncompressedSize64: uint64(len(data)),
-	})
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return err
+	z.add("version", []byte("3\n"))
+	return z.close()
 }
 
 // A stateWriter writes the pickle of a state dict, in protocol 2.
