@@ -118,7 +118,8 @@ def main():
     for name, obj in sorted(vars(torch.Tensor).items()):
         if isinstance(obj, types.FunctionType) and name not in OBJECT and name in methods.functions:
             if not name.startswith("_") or name.endswith("__"):
-                rows["torch.Tensor." + name] = methods.row(["torch.Tensor." + name], obj, forms=False)
+                others = sorted(n for n, o in vars(torch.Tensor).items() if o is obj and n != name)
+                rows["torch.Tensor." + name] = methods.row(["torch.Tensor." + n for n in [name] + others], obj, forms=False)
     source = Module(masked)
     for name in torch.masked.__all__:
         obj = getattr(torch.masked, name)

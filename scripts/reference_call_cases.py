@@ -489,7 +489,7 @@ def shapes(m):
 
 
 def operators(m):
-    for name, other in itertools.product(("__rsub__", "__rdiv__", "__rmod__", "__rpow__", "__rfloordiv__", "__floordiv__"), (2, 2.5, True, m.n(3).abs() + 1, 0, -3)):
+    for name, other in itertools.product(("__rsub__", "__rdiv__", "__rtruediv__", "__rmod__", "__rpow__", "__rfloordiv__", "__floordiv__"), (2, 2.5, True, m.n(3).abs() + 1, 0, -3)):
         for x in (m.n(3).abs() + 0.5, m.i(9, 3, low=1)):
             yield "torch.Tensor." + name, [x, other], {}
     for name, other in itertools.product(("__rlshift__", "__rrshift__"), (2, m.i(9, 3), 300)):
@@ -560,6 +560,35 @@ def masked(m):
             yield "torch.masked.logaddexp", [make(3, 4), make(3, 4)], {"other_mask": mask, "dtype": torch.float64}
 
 
+def sparse(m):
+    where, values = torch.tensor([[0, 1, 1], [2, 0, 2]]), m.n(3)
+    for kw in ({}, {"dtype": torch.float64}, {"size": (2, 3)}, {"size": [2, 4], "dtype": torch.float16}, {"size": (2, 3), "is_coalesced": True}, {"size": (2, 3), "check_invariants": True},
+               {"size": (1, 1), "check_invariants": True}, {"device": "cpu"}, {"requires_grad": True}):
+        yield "torch.sparse_coo_tensor", [where, values], kw
+        yield "torch.sparse_coo_tensor", [where.tolist(), [1, 2, 3]], kw
+        yield "torch.sparse_coo_tensor", [where.int(), m.n(3, 2)], kw
+    yield "torch.sparse_coo_tensor", [(2, 3)], {}
+    yield "torch.sparse_coo_tensor", [where, values, (2, 3)], {}
+    yield "torch.sparse_coo_tensor", [3], {}
+    crow, col = torch.tensor([0, 1, 3]), torch.tensor([2, 0, 2])
+    for kw in ({}, {"size": (2, 3)}, {"dtype": torch.float64}, {"size": (2, 3), "check_invariants": True}, {"size": (9, 1), "check_invariants": True}, {"layout": torch.sparse_csr}):
+        yield "torch.sparse_csr_tensor", [crow, col, values], kw
+        yield "torch.sparse_csr_tensor", [crow.int(), col.int(), [1.0, 2, 3]], kw
+        other = {k: v[::-1] if k == "size" else v for k, v in kw.items() if k != "layout"}
+        yield "torch.sparse_csc_tensor", [crow.tolist(), col.tolist(), values], other
+        yield "torch.sparse_compressed_tensor", [crow, col, values], kw
+        yield "torch.sparse_compressed_tensor", [crow, col, values], other | {"layout": torch.sparse_csc}
+    yield "torch.sparse_bsr_tensor", [[0, 1, 2], [0, 1], m.n(2, 2, 3)], {}
+    yield "torch.sparse_bsc_tensor", [[0, 1, 2], [0, 1], m.n(2, 2, 3)], {"size": (4, 6)}
+    yield "torch.sparse_csr_tensor", [3], {}
+    dense = m.n(3, 4)
+    for name in ("spmm", "dsmm", "hsmm"):
+        yield "torch." + name, [m.b(2, 3).float().to_sparse(), dense], {}
+    yield "torch.saddmm", [m.b(2, 4).float().to_sparse(), m.b(2, 3).float().to_sparse(), dense], {}
+    for name in ("__abs__", "__neg__", "__pos__"):
+        yield "torch.Tensor." + name, [dense], {}
+
+
 def calls():
-    for topic in (activations, dropouts, embeddings, norms, pools, sampling, losses, attention, linear_algebra, shapes, operators, signal, masked):
+    for topic in (activations, dropouts, embeddings, norms, pools, sampling, losses, attention, linear_algebra, shapes, operators, signal, masked, sparse):
         yield from topic(Maker())

@@ -39,6 +39,9 @@ rm -rf "$calls"
 "$python" scripts/reference_calls.py --fixtures "$fixtures" --out "$calls" --only "$only"
 TORCHFX_REFERENCE_CALLS=$PWD/$calls go test ./torchops -count=1 -run TestReferenceCalls
 if [[ -z $only ]]; then
+  # the lists of names and signatures are those of this PyTorch
+  "$python" scripts/public_names.py --check torchops/testdata/public_names.txt
+  "$python" scripts/record_composed.py | cmp - torchops/composed.txt
   # PyTorch imports and runs the folders that Go writes, and Go those of PyTorch
   export TORCHFX_PYTHON=$PWD/$python
   go test ./export -count=1 -run TestFolderInPython

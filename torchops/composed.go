@@ -309,16 +309,21 @@ func (c *composed) record(r Recorder, args []any, kw []Kwarg) any {
 	mustNot(c.target.Name(), err)
 	if c = c.chosen(values); c.positional == nil && c.keyword == nil {
 		into, ok := passedOn[c.target.Name()]
+		if strings.HasPrefix(c.target.Name(), "torch._linalg_utils.") {
+			return c.body(&frame{of: c, values: values}) // which refuses whatever it gets
+		}
 		if !ok {
 			mustNot(c.target.Name(), ir.Errorf(ir.ErrTrace, noControlFlow))
 		}
 		return into(func(name string) any { return values[c.param(name)] })
 	}
 	if c.target == fnEinsum {
-		if values, err = einsumOperands(values[0].([]any)); err != nil {
-			mustNot(c.target.Name(), err)
-		}
-		return r.Record(ir.CallFunction, c.target, values, nil)
+		args, err := einsumRecorded(values[0].([]any))
+		mustNot(c.target.Name(), err)
+		return r.Record(ir.CallFunction, c.target, args, nil)
+	}
+	if f, list := c.ofList(values); f != nil {
+		return r.Record(ir.CallFunction, f, []any{list}, givenKeywords(kw))
 	}
 	var positional []any
 	for _, name := range c.positional {
@@ -333,6 +338,26 @@ func (c *composed) record(r Recorder, args []any, kw []Kwarg) any {
 		keywords[i] = Kwarg{name, values[c.param(name)]}
 	}
 	return r.Record(ir.CallFunction, c.target, positional, keywords)
+}
+
+// ofList returns what is recorded where a function of any number of tensors gets
+// one list of them: Python does not look into it, and the function of C++ does.
+func (c *composed) ofList(values []any) (f *ir.Func, list any) {
+	name := strings.TrimPrefix(c.target.Name(), "torch.functional.")
+	if name != "meshgrid" && !strings.HasPrefix(name, "atleast_") {
+		return nil, nil
+	}
+	if rest := values[0].([]any); len(rest) == 1 {
+		if _, traced := ValueOf(rest[0]); !traced {
+			return ir.FuncOf("torch." + name), rest[0]
+		}
+	}
+	return nil, nil
+}
+
+// givenKeywords leaves out keywords that are None.
+func givenKeywords(kw []Kwarg) []Kwarg {
+	return slices.DeleteFunc(slices.Clone(kw), func(k Kwarg) bool { return k.Value == nil })
 }
 
 // passedOn are the functions that do not hand themselves to torch.fx but call

@@ -137,7 +137,7 @@ var unobserved = []string{"unravel_index", "lobpcg", ".masked.", ".windows.", "T
 // otherOperators compares the operators that were called, in order, "" for the
 // same.
 func (c *referenceCall) otherOperators(have []string) string {
-	if c.Aten == nil || slices.ContainsFunc(unobserved, func(name string) bool { return strings.Contains(c.Fn, name) }) {
+	if c.Aten == nil || composedFunctions[ir.FuncOf(c.Fn)] == nil || slices.ContainsFunc(unobserved, func(name string) bool { return strings.Contains(c.Fn, name) }) {
 		return ""
 	}
 	// is_nonzero is how Python asks for the truth of a tensor, contiguous is left

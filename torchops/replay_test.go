@@ -45,6 +45,7 @@ type recordedTensor struct {
 	Indices   int
 	Values    int
 	Crow, Col int
+	Ccol, Row int
 	Coalesced bool
 	Random    bool
 }
@@ -93,12 +94,13 @@ func (r *recording) build(e *recordedTensor) (*Tensor, error) {
 			return nil, err
 		}
 		return callTensor("aten::sparse_coo_tensor.indices_size", append(args, Kw("is_coalesced", e.Coalesced))...)
-	case "sparse_csr":
-		args, err := parts(e.Crow, e.Col, e.Values)
+	case "sparse_csr", "sparse_bsr", "sparse_csc", "sparse_bsc":
+		args, err := parts(e.Crow+e.Ccol, e.Col+e.Row, e.Values) // one of each is there
 		if err != nil {
 			return nil, err
 		}
-		return callTensor("aten::sparse_compressed_tensor.comp_plain_value_size", append(args, Kw("layout", ir.SparseCSR), Kw("dtype", dt))...)
+		layout := map[string]ir.Layout{"sparse_csr": ir.SparseCSR, "sparse_bsr": ir.SparseBSR, "sparse_csc": ir.SparseCSC, "sparse_bsc": ir.SparseBSC}[e.Layout]
+		return callTensor("aten::sparse_compressed_tensor.comp_plain_value_size", append(args, Kw("layout", layout), Kw("dtype", dt))...)
 	}
 	var data []byte
 	if e.Key != nil {

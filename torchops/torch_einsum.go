@@ -22,15 +22,33 @@ func einsum(f *frame) any {
 	return f.op("einsum", equation, operands)
 }
 
+// einsumRecorded returns what is recorded of a call: Python reads the subscripts
+// of real tensors only, and looks into a list of operands.
+func einsumRecorded(args []any) ([]any, error) {
+	if len(args) == 0 {
+		return einsumOperands(args)
+	}
+	if _, traced := ValueOf(args[0]); !traced || len(args) < 2 {
+		var err error
+		if args, err = einsumOperands(args); err != nil {
+			return nil, err
+		}
+	}
+	if len(args) == 2 {
+		if list, kind := items(args[1]); kind != "" {
+			return append([]any{args[0]}, list...), nil
+		}
+	}
+	return args, nil
+}
+
 // einsumOperands returns an equation and the operands.
 func einsumOperands(args []any) ([]any, error) {
 	if len(args) < 2 {
 		return nil, ir.Errorf(ir.ErrValue, "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
 	}
 	if _, isTensor := args[0].(*Tensor); !isTensor {
-		if _, traced := ValueOf(args[0]); !traced {
-			return args, nil
-		}
+		return args, nil
 	}
 	var equation strings.Builder
 	var operands []any

@@ -83,7 +83,9 @@ func split(f *frame) any {
 		size = whole
 	}
 	switch size.(type) {
-	case int64, bool:
+	case bool:
+		f.fail(ir.ErrType, "split(): argument 'split_size' (position 2) must be int, not bool")
+	case int64:
 		return ir.PyTuple(f.tuple("split.Tensor", f.t("self"), size, f.arg("dim")))
 	}
 	return ir.PyTuple(f.tuple("split_with_sizes", f.t("self"), size, f.arg("dim")))
