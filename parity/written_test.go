@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	torchfx "github.com/torchfx-go/torchfx"
 	"github.com/torchfx-go/torchfx/export"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
@@ -56,16 +55,19 @@ func TestWrittenInPython(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, "ok", judge.ask("copy", written, dir))
 			require.NoError(t, os.Remove(written))
+			kinds.copies++
 			kinds.add(writeRewritten(t, c, out, dir, judge))
 		})
 	}
 	t.Logf("%d copies, %d rewritten programs: %d batch norms folded, %d dropouts dropped, %d activations replaced",
-		len(cases), kinds.programs, kinds.folded, kinds.dropped, kinds.replaced)
-	assert.NotZero(t, kinds.folded*kinds.dropped*kinds.replaced, "each kind of rewrite")
+		kinds.copies, kinds.programs, kinds.folded, kinds.dropped, kinds.replaced)
+	if kinds.copies == len(cases) {
+		assert.NotZero(t, kinds.folded*kinds.dropped*kinds.replaced, "each kind of rewrite")
+	}
 }
 
-// rewrites counts what was changed.
-type rewrites struct{ programs, folded, dropped, replaced int }
+// rewrites counts what was judged and what was changed.
+type rewrites struct{ copies, programs, folded, dropped, replaced int }
 
 func (r *rewrites) add(o rewrites) {
 	r.programs, r.folded, r.dropped, r.replaced = r.programs+o.programs, r.folded+o.folded, r.dropped+o.dropped, r.replaced+o.replaced
@@ -199,5 +201,3 @@ func (j *judge) ask(kind, file, dir string) string {
 	}
 	return j.out.Text()
 }
-
-var _ = torchfx.Load // the package under test
