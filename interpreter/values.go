@@ -1,7 +1,6 @@
 package interpreter
 
 import (
-
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
