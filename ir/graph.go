@@ -197,12 +197,12 @@ func (g *Graph) Lookup(name string) *Node { return g.names.used[name] }
 // the graph.
 func (g *Graph) InsertBefore(n *Node) (restore func(), err error) {
 	if n == nil {
-		return g.setPoint(point{nil, true}), nil
+		return g.setPoint(point{nil, true, false}), nil
 	}
 	if n.graph != g {
 		return nil, Errorf(ErrAssertion, "insert before %s: Node to insert before is not in graph.", n.name)
 	}
-	return g.setPoint(point{n, false}), nil
+	return g.setPoint(point{n, false, false}), nil
 }
 
 // InsertAfter makes each new node appear directly after n, so that they end up
@@ -215,15 +215,28 @@ func (g *Graph) InsertAfter(n *Node) (restore func(), err error) {
 	if n.graph != g {
 		return nil, Errorf(ErrAssertion, "insert after %s: Node to insert after is not in graph.", n.name)
 	}
-	return g.setPoint(point{n, true}), nil
+	return g.setPoint(point{n, true, false}), nil
+}
+
+// InsertFrom makes new nodes appear after n in the order of their creation: each
+// goes behind the one made before it, wherever that stands by then. nil means from
+// the very start of the graph. torch.fx has no such point; a program written for
+// its inserting_after in a loop usually wants it. See [Graph.InsertBefore] for
+// restore and errors.
+func (g *Graph) InsertFrom(n *Node) (restore func(), err error) {
+	if n != nil && n.graph != g {
+		return nil, Errorf(ErrAssertion, "insert from %s: Node to insert after is not in graph.", n.name)
+	}
+	return g.setPoint(point{n, true, true}), nil
 }
 
 // A point is where new nodes go: before a node or directly after it. nil is the
 // sentinel, before which the graph ends and after which it starts; the zero
 // value is the end.
 type point struct {
-	node  *Node
-	after bool
+	node     *Node
+	after    bool
+	advances bool // to each node that is made
 }
 
 func (g *Graph) setPoint(p point) (restore func()) {
@@ -243,6 +256,9 @@ func (g *Graph) place(n *Node, k *link) {
 		g.insertAfter(at, n, k)
 	} else {
 		g.insertAfter(at.live(g).prev, n, k)
+	}
+	if g.point.advances {
+		g.point.node = n
 	}
 }
 

@@ -280,19 +280,56 @@ func (m *GraphModule) DeleteUnusedSubmodules() {
 	}
 }
 
+// A CloneOption makes more of a [GraphModule.Clone] copies than graphs.
+type CloneOption func(*cloner)
+
+type cloner struct {
+	attr func(path string, v any) any
+	meta func(key string, v any) any
+}
+
+// CopyAttrs has f make what the copy has in the place of each attribute that is no
+// graph module. Default: attributes are shared.
+func CopyAttrs(f func(path string, v any) any) CloneOption { return func(c *cloner) { c.attr = f } }
+
+// CopyMeta has f make what the copy notes in the place of each value in the meta of
+// the module and of its nodes. Default: values are shared.
+func CopyMeta(f func(key string, v any) any) CloneOption { return func(c *cloner) { c.meta = f } }
+
+func (c *cloner) copyMeta(m *Meta) {
+	if c.meta == nil {
+		return
+	}
+	for key, v := range m.All() {
+		m.Set(key, c.meta(key, v))
+	}
+}
+
 // Clone returns a copy of m whose graph, and whose nested graph modules, may be
-// changed without m noticing. Other attributes are shared. Hooks come along.
-func (m *GraphModule) Clone() *GraphModule {
+// changed without m noticing. Other attributes, and the values in meta, are shared
+// unless options say otherwise. Hooks come along. torch.fx's deepcopy drops the
+// attributes that no node names.
+func (m *GraphModule) Clone(opts ...CloneOption) *GraphModule {
+	with := &cloner{}
+	for _, o := range opts {
+		o(with)
+	}
 	c := &GraphModule{paths: slices.Clone(m.paths), values: make(map[string]any, len(m.values)), class: m.class}
 	for p, v := range m.values {
 		if sub, ok := v.(*GraphModule); ok {
-			v = sub.Clone()
+			v = sub.Clone(opts...)
+		} else if with.attr != nil {
+			v = with.attr(p, v)
 		}
 		c.values[p] = v
 	}
 	c.meta.CopyFrom(&m.meta)
+	with.copyMeta(&c.meta)
 	c.hooks = m.hooks.clone()
 	c.graph = m.graph.Clone()
+	for n := range c.graph.Nodes() {
+		with.copyMeta(&n.meta)
+	}
 	c.graph.owner = c
 	return c
 }

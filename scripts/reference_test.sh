@@ -49,6 +49,7 @@ if [[ -z $only ]]; then
   # the networks of torchvision that are Go models here have its text, its weights and its bits
   go test ./examples/vision -count=1 -run TestAgainstTorchvision
   # what tests take for torch.fx's results is what it gives
+  "$python" scripts/record_members.py scripts/upstreamtests/members.txt
   "$python" scripts/record_signatures.py 2>/dev/null | cmp - passes/signatures.txt
   "$python" scripts/record_passes.py 2>/dev/null | cmp - passes/testdata/passes.json
 fi

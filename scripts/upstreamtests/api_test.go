@@ -123,3 +123,33 @@ func TestAPIStays(t *testing.T) {
 	}
 	require.Empty(t, bare, "exported without a comment")
 }
+
+// Every member of members.txt has a Go name that is there, or a reason why it has none.
+func TestMembers(t *testing.T) {
+	names, _ := exported(t)
+	have := map[string]bool{}
+	for _, n := range names {
+		have[n] = true
+	}
+	data, err := os.ReadFile("members.txt")
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		f := strings.Split(line, " | ")
+		require.False(t, seen[f[0]], "%s stands there twice", f[0])
+		seen[f[0]] = true
+		if f[1] == "-" {
+			require.Len(t, f, 3, "%s: a reason", f[0])
+			require.NotEmpty(t, f[2])
+			continue
+		}
+		require.Len(t, f, 2, f[0])
+		for _, n := range strings.Split(f[1], ", ") {
+			require.True(t, have[n], "%s: expected the Go name %s, got none", f[0], n)
+		}
+	}
+	require.Greater(t, len(seen), 100)
+}
