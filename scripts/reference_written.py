@@ -48,6 +48,15 @@ def description(ep):
     }
 
 
+def same_bits(x, y):
+    def bits(t):
+        t = t.detach()
+        if t.is_complex():
+            t = torch.view_as_real(t.resolve_conj())
+        return t.resolve_neg().contiguous().flatten().view(torch.uint8)
+    return x.dtype == y.dtype and x.shape == y.shape and torch.equal(bits(x), bits(y))
+
+
 def run(path, leaves):
     ep = torch.export.load(path)
     args, kwargs = pytree.tree_unflatten(leaves, ep.call_spec.in_spec)
@@ -74,12 +83,12 @@ def judge_copy(path, case, meta):
         want = run(os.path.join(case, "model.pt2"), original)
         torch.manual_seed(s.get("seed", 0))
         for i, (x, y) in enumerate(zip(want, run(path, inputs), strict=True)):
-            if isinstance(x, torch.Tensor) and (x.dtype != y.dtype or not torch.equal(x.reshape(-1).view(torch.uint8), y.reshape(-1).view(torch.uint8))):
+            if isinstance(x, torch.Tensor) and not same_bits(x, y):
                 return f"output {i} has other bits"
             if not isinstance(x, torch.Tensor) and x != y:
                 return f"output {i}: expected {x}, got {y}"
         for i, (x, y) in enumerate(zip(original, inputs)):
-            if isinstance(x, torch.Tensor) and not torch.equal(x.reshape(-1).view(torch.uint8), y.reshape(-1).view(torch.uint8)):
+            if isinstance(x, torch.Tensor) and not same_bits(x, y):
                 return f"input {i} was changed otherwise"
     return "ok"
 
