@@ -18,7 +18,7 @@ SHELL       := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup demo test lint bench bench-ir fuzz parity reference reference-test upstream-tests clean
+.PHONY: help build setup demo test lint bench bench-quick bench-ir fuzz parity reference reference-test upstream-tests clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ bench: setup ## run the benchmarks: BENCH=regexp COUNT=n
 
 bench-ir: reference ## graphs of 10,000 and 100,000 nodes, here and in torch.fx: writes docs/bench-ir.md
 	@$(GO) run ./scripts/benchir --python third_party/reference/bin/python --out docs/bench-ir.md
+
+bench-quick: setup reference ## what an operator costs, against a bare C++ loop and PyTorch; writes docs/performance.md
+	@$(GO) run ./scripts/bench -rounds 30 -write docs/performance.md
 
 fuzz: ## run every fuzz target for FUZZTIME each (60s)
 	@bash scripts/fuzz.sh $(FUZZTIME)

@@ -39,6 +39,16 @@
 // implementations in their order. The functions that torch.vmap leaves in
 // exported programs run here, too. [Check] lists what does not.
 //
+// # Plans
+//
+// A [Plan] computes the same for production: [Compile] resolves everything once,
+// a run is one crossing, intermediate results lie in planned memory. A Plan has no
+// handlers; what it cannot give to libtorch is a step in Go between two crossings.
+// [Plan.Dump] shows both.
+//
+//	plan, err := interpreter.Compile(gm)
+//	out, err := plan.Run(ctx, x, y)
+//
 // # Concurrency
 //
 // An [Interpreter] may be shared by any number of goroutines; a [Run] may not.

@@ -82,3 +82,27 @@ func ExampleCheck() {
 	// node encode: function mylib.encode: expected one that is implemented here
 	// node triton_kernel_wrapper_functional: higher-order operator triton_kernel_wrapper_functional: not supported: its kernel is Python code for the Triton compiler
 }
+
+// A plan computes what an interpreter does, in one crossing; its dump tells how.
+func ExampleCompile() {
+	plan, err := interpreter.Compile(productGraph())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer plan.Close()
+	text, err := plan.Dump()
+	if err != nil {
+		fmt.Println(err)
+	}
+	fmt.Print(text)
+	out, err := plan.Run(context.Background(), int64(6), int64(7))
+	fmt.Println(out, err)
+	// Output:
+	// plan of GraphModule: 3 steps, 0 of them in Go, 4 slots, 2 inputs
+	// step  node    by   kernel                                                    reads  writes  frees
+	// 0     add     C++  number | aten::add.Tensor (out) | aten::add.Tensor (out)  %0 %1  %2      %0 %1
+	// 1     mul     C++  number | aten::mul.Tensor (out)                           %2     %3      %2
+	// 2     output  C++  done                                                      %3
+	// 26 <nil>
+}

@@ -41,6 +41,7 @@ type Plan struct {
 	output  operand
 	results []int // slots that the output reads
 	literal []any
+	simple  bool // the output is slots of the bridge, each once
 	first   int  // steps before it look at the inputs alone and are Go's
 	vmap    bool // Go's steps change the mode for those after them
 	frames  chan *planFrame
@@ -95,6 +96,9 @@ func Compile(m *ir.GraphModule, opts ...PlanOption) (*Plan, error) {
 	for _, o := range opts {
 		o(&c)
 	}
+	if c.mode.Observe != nil {
+		return nil, ir.Errorf(ir.ErrUnsupported, "compile: expected a mode that observes no operators: a plan calls them without telling; use an Interpreter")
+	}
 	if err := libtorch.Open(); err != nil {
 		return nil, err
 	}
@@ -137,6 +141,7 @@ func (p *Plan) lower(lw *lowerer) *libtorch.PlanProgram {
 			p.results = append(p.results, c)
 		}
 	})
+	p.simple = simple(p.output, len(p.inputs), map[int]bool{})
 	program := lw.finish(p.results)
 	for p.first < len(lw.steps) && p.beforeTheRun(&lw.steps[p.first]) {
 		p.first++
@@ -147,6 +152,27 @@ func (p *Plan) lower(lw *lowerer) *libtorch.PlanProgram {
 		}
 	}
 	return program
+}
+
+// simple reports whether a value consists of slots that are no inputs, each once,
+// in lists and tuples.
+func simple(o operand, inputs int, seen map[int]bool) bool {
+	switch o := o.(type) {
+	case cellOf:
+		if o.cell < inputs || seen[o.cell] {
+			return false
+		}
+		seen[o.cell] = true
+		return true
+	case sequence:
+		for _, item := range o.items {
+			if !simple(item, inputs, seen) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // beforeTheRun reports whether Go can do a step before the bridge is entered: the

@@ -1,7 +1,10 @@
 package interpreter
 
 import (
+	_ "embed"
 	"slices"
+	"strings"
+	"sync"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -338,37 +341,42 @@ func (lw *lowerer) outVariants(s *planStep) {
 	}
 }
 
+// structuredText holds the operators that are one implementation with their out
+// variants; scripts/record_structured.py makes it and says what that means. Others
+// may compute otherwise into a given tensor: binary_cross_entropy reduces in it.
+//
+//go:embed structured.txt
+var structuredText string
+
+var structured = sync.OnceValue(func() map[string]string {
+	table := map[string]string{}
+	for line := range strings.Lines(structuredText) {
+		if words := strings.Fields(line); len(words) == 2 && words[0] != "#" {
+			table[words[0]] = words[1]
+		}
+	}
+	return table
+})
+
 // outVariant returns the overload that takes the same arguments and then a tensor
-// to write for each result, nil where there is none that is written by hand.
+// to write for each result, nil where there is none to be used.
 func outVariant(o *libtorch.Operator) *libtorch.Operator {
 	schema := o.Schema()
-	if schema.IsOut() || len(schema.Returns) == 0 {
+	name, ok := structured()[schema.Op]
+	if !ok {
 		return nil
 	}
-	for i := range schema.Returns {
-		if r := &schema.Returns[i]; r.Type.Kind != ir.TypeTensor || r.Alias != nil {
-			return nil
-		}
+	out, err := libtorch.Find(name)
+	if err != nil || !outOf(schema, out.Schema()) {
+		return nil // another release of libtorch
 	}
-	all, err := libtorch.Operators()
-	if err != nil {
-		return nil
-	}
-	for _, other := range all.Overloads(schema.Name()) {
-		if !outOf(schema, other) || other.Tags.Has(ir.TagGenerated) {
-			continue
-		}
-		if out, err := libtorch.Find(other.Op); err == nil {
-			return out
-		}
-	}
-	return nil
+	return out
 }
 
 // outOf reports whether out is f with written arguments behind.
 func outOf(f, out *ir.Schema) bool {
 	n := len(f.Args)
-	if len(out.Args) != n+len(f.Returns) || !out.IsOut() {
+	if len(out.Args) != n+len(f.Returns) {
 		return false
 	}
 	for i := range f.Args {

@@ -50,6 +50,9 @@ func (p *Plan) Dump() (string, error) {
 	for i := range layouts {
 		l := &layouts[i]
 		fmt.Fprintf(&b, "\nshape class %d: %d results in a block of %d bytes\n", i, len(l.Places), l.Bytes)
+		if len(l.Places) == 0 {
+			continue
+		}
 		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "step\tnode\tslot\tvalue\toffset\tbytes\ttaken")
 		for _, at := range l.Places {

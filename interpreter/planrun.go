@@ -251,6 +251,12 @@ func (f *planFrame) crosses(slot int) bool {
 // result builds what the output node gives.
 func (f *planFrame) result(handed []any) (any, error) {
 	p := f.plan
+	if p.simple && !f.lent { // nothing was Go's: every tensor is a new handle
+		for k, slot := range p.results {
+			f.cells[slot] = cell{value: torch.FromBridge(handed[k]), set: true}
+		}
+		return p.output.value(&f.r)
+	}
 	f.lend()
 	f.fill(p.results, handed)
 	out, err := p.output.value(&f.r)
@@ -295,10 +301,12 @@ func (f *planFrame) stopped(i int) error {
 }
 
 func (f *planFrame) reset() {
-	f.owners.close()
+	if f.lent { // or nothing was ever held
+		f.owners.close()
+		f.lent = false
+	}
 	clear(f.cells)
 	f.clearCarried()
-	f.lent = false
 	f.r.ctx, f.r.args, f.r.node, f.r.module, f.r.graph = nil, nil, nil, nil, nil
 	f.r.mode = libtorch.Mode{}
 }

@@ -42,6 +42,10 @@ struct Operand {
 struct Overload {
   const Op* op = nullptr;
   const Op* out = nullptr;  // the same into given memory; null for none
+  // The CPU's kernel of out, called without asking the dispatcher which: planned
+  // results and their arguments are ordinary CPU tensors, and of what the layers
+  // above do for those, counting versions for autograd, nobody learns.
+  std::optional<c10::SafeKernelFunction> kernel;
   bool python = false;      // arguments are matched as torch.add does it, not torch.ops.aten.add
   std::vector<Operand> args;
 };
@@ -178,6 +182,7 @@ class PlanReader {
                               o.out->handle.hasKernelForDispatchKey(c10::DispatchKey::CPU))) {
       o.out = nullptr;
     }
+    if (o.out != nullptr) o.kernel.emplace(o.out->handle.getComputedKernelForDispatchKey(c10::DispatchKey::CPU));
     return o;
   }
 

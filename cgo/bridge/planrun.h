@@ -207,18 +207,19 @@ class Runner {
   bool into(const Step& s, const Choice& c) {
     const Overload& o = s.overloads[c.overload];
     torch::jit::Stack& stack = f_.stack;
-    stack.clear();
     for (const Operand& a : o.args) {
       if (a.kind == Operand::kConstant) {
         stack.push_back(a.value);
+      } else if (a.want == Want::kTensor && a.kind == Operand::kSlot && f_.slots[a.slot].isTensor()) {
+        stack.push_back(f_.slots[a.slot]);
       } else if (push(a, o.python) != kYes) {
         stack.clear();
         return false;
       }
     }
-    for (size_t r = 0; r < s.results.size(); r++) stack.push_back(f_.slots[s.results[r]]);
+    for (const int32_t r : s.results) stack.push_back(f_.slots[r]);
     f_.overload = c.overload;
-    o.out->handle.callBoxed(stack);
+    o.kernel->callBoxed(o.out->handle, c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
     stack.clear();
     return true;
   }

@@ -3,6 +3,7 @@
 // against PyTorch from Python, all in turn within one run of the command.
 //
 //	go run ./scripts/bench [-rounds n] [-write docs/performance.md]
+//	go run ./scripts/bench -soak 100000
 //
 // It prints Markdown tables; -write puts them between the markers of that file.
 package main
@@ -20,6 +21,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -34,8 +36,13 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 30, "how often each contender is measured, all in turn")
 	write := flag.String("write", "", "file whose section between the markers is replaced")
+	soaked := flag.Int("soak", 0, "run one plan so often from 64 goroutines instead, and watch memory and threads")
 	flag.Parse()
-	if err := run(*rounds, *write); err != nil {
+	do := func() error { return run(*rounds, *write) }
+	if *soaked > 0 {
+		do = func() error { return soak(*soaked) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -44,6 +51,7 @@ func main() {
 // A contender runs a chain so often and returns how long that took.
 type contender struct {
 	name string
+	ops  int // operators of one run
 	run  func(times int) (time.Duration, error)
 	took []float64 // nanoseconds an operator, by round
 }
@@ -70,7 +78,7 @@ func run(rounds int, write string) error {
 		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Machine: %s; `go run ./scripts/bench -rounds %d`; %s; nanoseconds an operator, one thread, no gradients.\n", machine(), rounds, py.version)
+	fmt.Fprintf(&b, "Machine: %s; `go run ./scripts/bench -rounds %d`; %s; nanoseconds of CPU time an operator, one thread, no gradients.\n", machine(), rounds, py.version)
 	for _, c := range []*chain{pointwise, linears} {
 		if err := c.measure(rounds); err != nil {
 			return err
@@ -107,7 +115,7 @@ func (c *chain) measure(rounds int) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", x.name, err)
 			}
-			x.took = append(x.took, float64(took.Nanoseconds())/float64(times[x]*c.operators))
+			x.took = append(x.took, float64(took.Nanoseconds())/float64(times[x]*x.ops))
 		}
 	}
 	return nil
@@ -161,7 +169,7 @@ func pointwiseChain(py *python) (*chain, error) {
 		if !below {
 			name += ", through the autograd layer"
 		}
-		c.contenders = append(c.contenders, &contender{name: name, run: func(times int) (time.Duration, error) {
+		c.contenders = append(c.contenders, &contender{name: name, ops: n, run: func(times int) (time.Duration, error) {
 			ns, err := torch.Call("torchfx_bench::chain", x, y, n, times, below)
 			if err != nil {
 				return 0, err
@@ -224,30 +232,25 @@ func (c *chain) addGo(gm *ir.GraphModule, args ...any) error {
 		return err
 	}
 	c.contenders = append(c.contenders,
-		&contender{name: "Plan", run: timed(plan.Run, args)},
-		&contender{name: "Interpreter", run: timed(interpreter.New(gm).Run, args)})
+		&contender{name: "Plan", ops: c.operators, run: timed(plan.Run, args)},
+		&contender{name: "Interpreter", ops: c.operators, run: timed(interpreter.New(gm).Run, args)})
 	return nil
 }
 
-// addFixed adds a run of one operator, counted as a whole chain is: what a run
-// costs beside its operators shows in it.
+// addFixed adds a run of one operator: what a run costs beside its operators.
 func (c *chain) addFixed(gm *ir.GraphModule, args ...any) error {
 	plan, err := interpreter.Compile(gm)
 	if err != nil {
 		return err
 	}
-	run := timed(plan.Run, args)
-	c.contenders = append(c.contenders, &contender{name: "Plan of one operator, a whole run", run: func(times int) (time.Duration, error) {
-		took, err := run(times)
-		return took * time.Duration(c.operators), err
-	}})
+	c.contenders = append(c.contenders, &contender{name: "Plan of one operator, a whole run", ops: 1, run: timed(plan.Run, args)})
 	return nil
 }
 
 func timed(run func(context.Context, ...any) (any, error), args []any) func(int) (time.Duration, error) {
 	return func(times int) (time.Duration, error) {
 		ctx := context.Background()
-		start := time.Now()
+		start := cpuTime()
 		for range times {
 			out, err := run(ctx, args...)
 			if err != nil {
@@ -257,15 +260,25 @@ func timed(run func(context.Context, ...any) (any, error), args []any) func(int)
 				return 0, err
 			}
 		}
-		return time.Since(start), nil
+		return cpuTime() - start, nil
 	}
+}
+
+// cpuTime is what the process has used. It does not count the time that others
+// have had the processor, but does count the collector's.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func (c *chain) addPython(py *python, name string) {
 	for _, x := range []struct{ key, title string }{
 		{"eager", "Python eager"}, {"graph_module", "Python torch.fx GraphModule"}, {"interpreter", "Python torch.fx Interpreter"},
 	} {
-		c.contenders = append(c.contenders, &contender{name: x.title, run: func(times int) (time.Duration, error) {
+		c.contenders = append(c.contenders, &contender{name: x.title, ops: c.operators, run: func(times int) (time.Duration, error) {
 			return py.run(name+"/"+x.key, times)
 		}})
 	}
