@@ -161,7 +161,7 @@ func (o *Operator) Call(m *Mode, args []any) ([]any, error) {
 	if m != nil && m.Observe != nil {
 		m.Observe(o)
 	}
-	if n := m.threads(); n > 1 {
+	if n := m.threads(); n > 1 && !onRecordingThread() {
 		return o.callOnWorker(n, m, args)
 	}
 	slots.acquire()

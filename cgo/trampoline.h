@@ -75,6 +75,12 @@ static inline int32_t tfx_remove_batch_dim(const tfx_mode* m, uint64_t t, int64_
                                            int64_t out_dim, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->remove_batch_dim(m, t, level, batch, out_dim, w, n, o);
 }
+static inline int32_t tfx_record_start(uint32_t flags, const uint64_t* inputs, uint64_t ninputs, uint64_t* w,
+                                       uint64_t n, tfx_out* o) {
+  return tfx_table->record_start(flags, inputs, ninputs, w, n, o);
+}
+static inline int32_t tfx_record_stop(uint64_t* w, uint64_t n, tfx_out* o) { return tfx_table->record_stop(w, n, o); }
+static inline int32_t tfx_recording(void) { return tfx_table->recording(); }
 static inline int32_t tfx_generator_new(uint64_t seed, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->generator_new(seed, w, n, o);
 }

@@ -9,6 +9,7 @@
 #include "operator.h"
 #include "planrun.h"
 #include "process.h"
+#include "record.h"
 #include "tensor.h"
 #include "tfx.h"
 #include "value.h"
@@ -48,6 +49,9 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
       .collect = tfx::collect,
       .add_batch_dim = tfx::add_batch_dim,
       .remove_batch_dim = tfx::remove_batch_dim,
+      .record_start = tfx::record_start,
+      .record_stop = tfx::record_stop,
+      .recording = tfx::recording,
       .generator_new = tfx::generator_new,
       .generator_seed = tfx::generator_seed,
       .generator_get_seed = tfx::generator_get_seed,

@@ -9,8 +9,10 @@
 #include <atomic>
 #include <mutex>
 
+#include "describe.h"
 #include "error.h"
 #include "mode.h"
+#include "record.h"
 #include "value.h"
 
 namespace tfx {
@@ -19,40 +21,10 @@ inline void tensor_retain(uint64_t t) noexcept { at::Tensor(tensor(t)).unsafeRel
 
 inline void tensor_release(uint64_t t) noexcept { TensorPtr::reclaim(reinterpret_cast<c10::TensorImpl*>(t)); }
 
-enum info_flag { kDefined = 1, kRequiresGrad = 2, kConj = 4, kNeg = 8, kInference = 16, kWrapped = 32, kContiguous = 64, kHasStorage = 128, kHasStrides = 256 };
-
-// tensor_info writes flags, dtype, device kind and index, layout, offset, number
-// of elements, bytes of the storage, dimensions, sizes, and strides where the
-// layout has some.
 inline int32_t tensor_info(uint64_t handle, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer& out) {
     const Peek t(handle);
-    if (!t->defined()) return out.word(0);
-    const bool strided = t->layout() == c10::kStrided && !t->unsafeGetTensorImpl()->is_nested();
-    const bool storage = t->has_storage();
-    uint64_t flags = kDefined;
-    if (t->requires_grad()) flags |= kRequiresGrad;
-    if (t->is_conj()) flags |= kConj;
-    if (t->is_neg()) flags |= kNeg;
-    if (t->is_inference()) flags |= kInference;
-    if (t->unsafeGetTensorImpl()->is_wrapped_number()) flags |= kWrapped;
-    if (strided && t->is_contiguous()) flags |= kContiguous;
-    if (storage) flags |= kHasStorage;
-    if (strided) flags |= kHasStrides;
-    const auto sizes = t->sizes();
-    out.word(flags);
-    out.word(static_cast<int64_t>(t->scalar_type()));
-    out.word(static_cast<int64_t>(t->device().type()));
-    out.word(static_cast<int64_t>(t->device().index()));
-    out.word(static_cast<int64_t>(t->layout()));
-    out.word(storage ? t->storage_offset() : 0);
-    out.word(t->numel());
-    out.word(storage ? t->storage().nbytes() : 0);
-    out.word(sizes.size());
-    for (const int64_t s : sizes) out.word(s);
-    if (strided) {
-      for (const int64_t s : t->strides()) out.word(s);
-    }
+    describe(*t, [&](uint64_t word) { out.word(word); });
   });
 }
 
@@ -130,6 +102,8 @@ inline int32_t tensor_bytes(uint64_t handle, void* dst, uint64_t cap, uint64_t* 
   return guarded(w, n, o, [&](Writer& out) {
     Scope scope(nullptr);
     at::Tensor t = tensor(handle);
+    Recording::check_read(t);
+    Unseen unseen;
     if (t.is_meta()) throw std::runtime_error("a meta tensor has no data");
     if (t.is_quantized()) t = t.int_repr();
     if (t.layout() != c10::kStrided) t = t.to_dense();
@@ -146,6 +120,7 @@ inline int32_t tensor_bytes(uint64_t handle, void* dst, uint64_t cap, uint64_t* 
 inline int32_t tensor_data(uint64_t handle, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer& out) {
     const Peek t(handle);
+    Recording::check_read(*t);
     out.word(t->numel() == 0 ? 0 : reinterpret_cast<uint64_t>(t->const_data_ptr()));
   });
 }
@@ -153,6 +128,7 @@ inline int32_t tensor_data(uint64_t handle, uint64_t* w, uint64_t n, tfx_out* o)
 inline int32_t wrapped_number(const uint64_t* arg, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer& out) {
     Scope scope(nullptr);
+    Unseen unseen;
     Reader in(arg, nargs);
     const c10::Scalar s = in.value(*c10::NumberType::get()).toScalar();
     const auto type = s.isFloatingPoint() ? c10::kDouble : s.isComplex() ? c10::kComplexDouble : s.isBoolean() ? c10::kBool : s.type() == c10::kUInt64 ? c10::kUInt64 : c10::kLong;

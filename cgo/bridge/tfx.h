@@ -16,7 +16,7 @@ extern "C" {
 
 // TFX_ABI is raised with every change of this file that an older library or
 // program would misread.
-#define TFX_ABI 3
+#define TFX_ABI 4
 
 // TFX_BRIDGE_VERSION is for people.
 #define TFX_BRIDGE_VERSION "0.1.0"
@@ -136,6 +136,12 @@ typedef struct tfx_run {
   int64_t overload;  // the last one that was called, for the text of an error
 } tfx_run;
 
+// What a recording is asked for.
+enum tfx_record_flag {
+  TFX_RECORD_LEAF = 1,   // operators that are made of others give way to them
+  TFX_RECORD_READS = 2,  // values that depend on the inputs may be read
+};
+
 // tfx_api is the function table. No function keeps a pointer that it was given,
 // except from_memory its memory; none calls back; none throws. mode may be null:
 // no gradients, one thread.
@@ -172,6 +178,11 @@ typedef struct tfx_api {
   // functorch
   int32_t (*add_batch_dim)(const tfx_mode* m, uint64_t t, int64_t dim, int64_t level, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*remove_batch_dim)(const tfx_mode* m, uint64_t t, int64_t level, int64_t batch, int64_t out_dim, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+
+  // recording, by the calling thread and of what it calls itself
+  int32_t (*record_start)(uint32_t flags, const uint64_t* inputs, uint64_t ninputs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // inputs: tensors that vary
+  int32_t (*record_stop)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // LIST of TUPLE: STR operator, TUPLE arguments, TUPLE results, LIST of INTS: tensor_info of each tensor in results
+  int32_t (*recording)(void) TFX_NOEXCEPT;
 
   // generators and objects
   int32_t (*generator_new)(uint64_t seed, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
