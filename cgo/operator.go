@@ -161,8 +161,10 @@ func (o *Operator) Call(m *Mode, args []any) ([]any, error) {
 	if m != nil && m.Observe != nil {
 		m.Observe(o)
 	}
-	if n := m.threads(); n > 1 && !onRecordingThread() {
-		return o.callOnWorker(n, m, args)
+	if n := m.threads(); n > 1 {
+		if _, recording := RecordedSoFar(); !recording { // or another thread would make the call
+			return o.callOnWorker(n, m, args)
+		}
 	}
 	slots.acquire()
 	results, err := o.run(m, args)

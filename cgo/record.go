@@ -85,7 +85,7 @@ func Record(r Recording, inputs []*Tensor, fn func()) ([]Recorded, error) {
 }
 
 func (r Recording) start(inputs []*Tensor) error {
-	if C.tfx_recording() != 0 {
+	if C.tfx_recording() >= 0 {
 		return ir.Errorf(ir.ErrRuntime, "record: expected a goroutine that is not recording, got one that is")
 	}
 	var flags C.uint32_t
@@ -161,6 +161,12 @@ func CloseRecorded(events []Recorded, err error) error {
 	return err
 }
 
-// onRecordingThread reports whether this goroutine runs inside [Record]: its calls
-// stay on its thread then, however many threads they ask for.
-func onRecordingThread() bool { return recordings.Load() > 0 && C.tfx_recording() != 0 }
+// RecordedSoFar reports how many operators the [Record] that this goroutine runs in
+// has noted so far; ok is false outside one.
+func RecordedSoFar() (n int, ok bool) {
+	if recordings.Load() == 0 {
+		return 0, false
+	}
+	so := int(C.tfx_recording())
+	return max(so, 0), so >= 0
+}

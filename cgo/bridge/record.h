@@ -56,6 +56,8 @@ class Recording {
     r->call(op, below, stack);
   }
 
+  size_t size() const { return events_.size(); }
+
   void write(Writer& out) {
     out.head(TFX_LIST, events_.size());
     for (Event& e : events_) {
@@ -185,6 +187,10 @@ inline int32_t record_stop(uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   });
 }
 
-inline int32_t recording() noexcept { return Recording::current() != nullptr; }
+// recording returns how many operators this thread has recorded, -1 where it does not.
+inline int64_t recording() noexcept {
+  const Recording* r = Recording::current().get();
+  return r == nullptr ? -1 : static_cast<int64_t>(r->size());
+}
 
 }  // namespace tfx

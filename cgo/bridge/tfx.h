@@ -182,7 +182,7 @@ typedef struct tfx_api {
   // recording, by the calling thread and of what it calls itself
   int32_t (*record_start)(uint32_t flags, const uint64_t* inputs, uint64_t ninputs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // inputs: tensors that vary
   int32_t (*record_stop)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // LIST of TUPLE: STR operator, TUPLE arguments, TUPLE results, LIST of INTS: tensor_info of each tensor in results
-  int32_t (*recording)(void) TFX_NOEXCEPT;
+  int64_t (*recording)(void) TFX_NOEXCEPT;  // how many so far, -1 where the thread does not record
 
   // generators and objects
   int32_t (*generator_new)(uint64_t seed, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;

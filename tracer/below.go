@@ -1,0 +1,165 @@
+package tracer
+
+import (
+	"reflect"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// A Recording is how [Recording.Record] runs code and what it keeps of it. The
+// zero value keeps the operators as they were called.
+type Recording struct {
+	// Leaf keeps what the operators bottom out in, as make_fx and export's
+	// run_decompositions({}) do: addmm for linear. Without it the composite ones that
+	// libtorch knows stay whole, as torch.export keeps them.
+	Leaf bool
+
+	// GuardReads allows code that reads a value, by item or a condition on a tensor.
+	// The value becomes a constant of the graph, and the graph checks, by
+	// aten._assert_scalar, that it is the same. Without it such a read is an error.
+	GuardReads bool
+
+	// Names are the names of the inputs. Without them an input is arg0_1, arg1_1 …
+	Names []string
+
+	// State names tensors that the code uses and that are no inputs, by their path in
+	// the graph module. Those of a module that is recorded are known without it; what
+	// has no name is _tensor_constant0 and so on.
+	State map[string]*torch.Tensor
+
+	// OnOperator is called after each node that was made of a call.
+	OnOperator func(n *ir.Node, index int)
+}
+
+// Record is [Recording.Record] of the zero value.
+func Record(root any, inputs ...any) (*ir.GraphModule, error) {
+	return Recording{}.Record(root, inputs...)
+}
+
+// Record runs root, an nn.Module or a Go function, on inputs and returns the
+// operators that libtorch was called for, as a graph of ATen overloads. It is
+// make_fx for Go: what is seen is what was computed, by whatever code, and not
+// how it was written. Inputs may be tensors without elements, on the device meta:
+// then nothing is computed, and all sizes are known.
+//
+// Each leaf of the inputs is a placeholder, also where it is no tensor; numbers
+// among them are constants of the graph, and so is every size that was read. The
+// inputs keep their memory, and code that writes into one does so. Tensors that
+// are no inputs become attributes.
+//
+// An error of the code is an [*Error] with the source line; panics that are no
+// *torch.Error pass, and leave nothing switched on.
+func (r Recording) Record(root any, inputs ...any) (*ir.GraphModule, error) {
+	call, err := callable(root)
+	if err != nil {
+		return nil, err
+	}
+	b := &below{recording: r, graph: ir.NewGraph(), attrs: map[string]any{}, values: map[uintptr]ir.Arg{}, state: map[uintptr]stated{}}
+	defer func() { libtorch.CloseRecorded(b.events, nil) }()
+	if err := b.inputs(inputs); err != nil {
+		return nil, err
+	}
+	if err := b.name(root); err != nil {
+		return nil, err
+	}
+	out, err := b.run(func() (any, error) { return call(inputs) })
+	if err != nil {
+		return nil, err
+	}
+	if err := b.output(out); err != nil {
+		return nil, err
+	}
+	return ir.NewGraphModule(b.attrs, b.graph, ir.ClassName(className(root)))
+}
+
+// callable returns root as a function of any arguments.
+func callable(root any) (func(args []any) (any, error), error) {
+	if m, ok := root.(nn.Module); ok {
+		return func(args []any) (any, error) { return nn.Invoke(m, args, nil) }, nil
+	}
+	f := reflect.ValueOf(root)
+	if f.Kind() != reflect.Func || f.IsNil() {
+		return nil, ir.Errorf(ir.ErrType, "record: expected an nn.Module or a function, got %T", root)
+	}
+	return func(args []any) (any, error) {
+		in, err := arguments(f.Type(), args)
+		if err != nil {
+			return nil, err
+		}
+		return results(f.Call(in))
+	}, nil
+}
+
+// arguments makes args values of a function's parameters.
+func arguments(f reflect.Type, args []any) ([]reflect.Value, error) {
+	if n := f.NumIn(); len(args) != n && !(f.IsVariadic() && len(args) >= n-1) {
+		return nil, ir.Errorf(ir.ErrType, "record: expected %d inputs, which the function takes, got %d", n, len(args))
+	}
+	in := make([]reflect.Value, len(args))
+	for i, a := range args {
+		want := f.In(min(i, f.NumIn()-1))
+		if f.IsVariadic() && i >= f.NumIn()-1 {
+			want = want.Elem()
+		}
+		v := reflect.ValueOf(a)
+		switch {
+		case !v.IsValid():
+			v = reflect.Zero(want)
+		case !v.Type().AssignableTo(want):
+			return nil, ir.Errorf(ir.ErrType, "record: input %d: expected a %s, got a %T", i, want, a)
+		}
+		in[i] = v
+	}
+	return in, nil
+}
+
+// results returns one result as it is, several as a tuple. A last result that is
+// an error is one.
+func results(out []reflect.Value) (any, error) {
+	if n := len(out); n > 0 && out[n-1].Type() == reflect.TypeFor[error]() {
+		if err, _ := out[n-1].Interface().(error); err != nil {
+			return nil, err
+		}
+		out = out[:n-1]
+	}
+	if len(out) == 1 {
+		return out[0].Interface(), nil
+	}
+	all := make(ir.PyTuple, len(out))
+	for i, v := range out {
+		all[i] = v.Interface()
+	}
+	return all, nil
+}
+
+// run records call and adds its operators to the graph.
+func (b *below) run(call func() (any, error)) (out any, err error) {
+	varying := make([]*libtorch.Tensor, len(b.varying))
+	for i, t := range b.varying {
+		if varying[i], err = t.Handle(); err != nil {
+			return nil, err
+		}
+	}
+	var failed error
+	events, err := libtorch.Record(libtorch.Recording{Leaf: b.recording.Leaf, Reads: b.recording.GuardReads}, varying, func() {
+		if e := new(Tracer).protect(func() { out, failed = call() }); e != nil {
+			failed = e
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.events = events
+	if failed != nil {
+		return nil, failed
+	}
+	for i := range events {
+		if err := b.event(i, &events[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
