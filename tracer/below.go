@@ -30,7 +30,8 @@ type Recording struct {
 	// has no name is _tensor_constant0 and so on.
 	State map[string]*torch.Tensor
 
-	// OnOperator is called after each node that was made of a call.
+	// OnOperator is called with each node that was made of an operator, and with those
+	// that take its results apart. index counts the operators from 0.
 	OnOperator func(n *ir.Node, index int)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -106,7 +107,7 @@ func (b *below) event(i int, e *libtorch.Recorded) error {
 	if err != nil {
 		return fmt.Errorf("record %s: %w", e.Op, err)
 	}
-	n := b.graph.CallFunction(ir.OverloadOf(e.Op), args, ir.Kwargs(kwargs...))
+	n := b.graph.CallFunction(ir.OverloadOf(e.Op), args, ir.Kwargs(kwargs...), ir.Name(operatorName(e.Op)))
 	facts := e.Facts
 	vals := make([]any, len(e.Results))
 	for k, v := range e.Results {
@@ -129,9 +130,18 @@ func (b *below) event(i int, e *libtorch.Recorded) error {
 		return err
 	}
 	if b.recording.OnOperator != nil {
-		b.recording.OnOperator(n, i)
+		for ; n != nil; n = n.Next() {
+			b.recording.OnOperator(n, i)
+		}
 	}
 	return nil
+}
+
+// operatorName is what make_fx and export name a node after: "add" for "aten::add.Tensor".
+func operatorName(op string) string {
+	_, name, _ := strings.Cut(op, "::")
+	name, _, _ = strings.Cut(name, ".")
+	return name
 }
 
 // item takes one of several results.
@@ -332,11 +342,23 @@ func (b *below) output(out any) error {
 	case spec.IsLeaf():
 		b.graph.Output(args[0])
 	default:
-		structured, err := spec.Unflatten(asAny(args))
+		t := Append(b.graph)
+		values := make([]any, len(args))
+		for i, a := range args {
+			values[i] = a
+			if n, ok := a.(*ir.Node); ok {
+				values[i] = t.Value(n)
+			}
+		}
+		structured, err := spec.Unflatten(values)
 		if err != nil {
 			return err
 		}
-		b.graph.Output((&Tracer{}).lower(structured))
+		result, err := t.Lower(structured)
+		if err != nil {
+			return err
+		}
+		b.graph.Output(result)
 	}
 	return nil
 }
@@ -354,14 +376,6 @@ func (b *below) leaf(v any) (ir.Arg, error) {
 		return nil, err
 	}
 	return b.tensor(h)
-}
-
-func asAny(args []ir.Arg) []any {
-	out := make([]any, len(args))
-	for i, a := range args {
-		out[i] = a
-	}
-	return out
 }
 
 // metaOf puts what libtorch knows of a tensor into the graph's terms.

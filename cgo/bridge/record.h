@@ -1,11 +1,19 @@
-// Recording: the operators that one thread calls, seen below everything that can
-// call one. It is a boxed fallback of a dispatch key that nothing else uses and
-// that is switched on for one thread at a time.
+// Recording: the operators that one thread calls, whatever code calls them.
+//
+// As they were called they are seen by a boxed fallback of a dispatch key that
+// nothing else uses, above all others. What they bottom out in is seen where
+// Python's make_fx sees it, below autograd and functionalization: libtorch hands
+// operators to the innermost TorchDispatchMode of the thread there, and this is
+// one that is not of Python.
 #pragma once
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
+#include <ATen/functorch/BatchedTensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/PyInterpreter.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 
 #include <memory>
 #include <unordered_set>
@@ -15,6 +23,21 @@
 #include "value.h"
 
 namespace tfx {
+
+// A Mode is the stack of dispatch modes of this thread, set for a scope.
+class Mode {
+ public:
+  explicit Mode(c10::impl::TorchDispatchModeTLS inside) : outside_(c10::impl::TorchDispatchModeTLS::get_state()) {
+    c10::impl::TorchDispatchModeTLS::set_state(std::move(inside));
+  }
+  ~Mode() { c10::impl::TorchDispatchModeTLS::set_state(std::move(outside_)); }
+  Mode(const Mode&) = delete;
+  Mode& operator=(const Mode&) = delete;
+  const c10::impl::TorchDispatchModeTLS& outside() const { return outside_; }
+
+ private:
+  c10::impl::TorchDispatchModeTLS outside_;
+};
 
 // A Recording is what one thread has called since it began. It keeps every tensor
 // that it saw: an address that comes back would be taken for the same tensor.
@@ -43,17 +66,30 @@ class Recording {
   }
 
   bool derived(const at::Tensor& t) const { return t.defined() && derived_.count(t.unsafeGetTensorImpl()) != 0; }
+  bool leaves() const { return (flags_ & TFX_RECORD_LEAF) != 0; }
   bool reads() const { return (flags_ & TFX_RECORD_READS) != 0; }
 
+  // fallback sees an operator as it was called.
   static void fallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-    Recording* r = current().get();
     const c10::DispatchKeySet below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
+    Recording* r = current().get();
     if (r == nullptr) return op.redispatchBoxed(below, stack);
-    if ((r->flags_ & TFX_RECORD_LEAF) != 0 && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
-      // made of other operators: they are seen, since the key stays on
+    r->call(op, stack, [&] {
+      c10::impl::ExcludeDispatchKeyGuard whole(kKey);  // and not its parts
+      op.redispatchBoxed(below, stack);
+    });
+  }
+
+  // leaf sees an operator below autograd. libtorch has excluded the keys above.
+  static void leaf(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    Mode plain({});
+    Recording* r = current().get();
+    if (r == nullptr) return op.callBoxed(*stack);
+    if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
+      Mode again(plain.outside());  // its parts are seen
       return op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, *stack);
     }
-    r->call(op, below, stack);
+    r->call(op, stack, [&] { op.callBoxed(*stack); });
   }
 
   size_t size() const { return events_.size(); }
@@ -82,7 +118,8 @@ class Recording {
     std::vector<std::vector<uint64_t>> facts;  // of each tensor in results after the call, as describe gives them
   };
 
-  void call(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::Stack* stack) {
+  template <class F>
+  void call(const c10::OperatorHandle& op, torch::jit::Stack* stack, F&& run) {
     const size_t nargs = op.schema().arguments().size(), nresults = op.schema().returns().size();
     Event e;
     e.op = op.schema().name();
@@ -90,13 +127,21 @@ class Recording {
     bool varies = op.hasTag(at::Tag::nondeterministic_seeded);
     e.args.reserve(nargs);
     for (auto it = stack->end() - static_cast<ptrdiff_t>(nargs); it != stack->end(); ++it) {
-      each(*it, [&](const at::Tensor& t) { varies = varies || derived(t); });
+      each(*it, [&](const at::Tensor& t) {
+        varies = varies || derived(t);
+        if (t.defined() && at::functorch::isBatchedTensor(t)) {
+          C10_THROW_ERROR(NotImplementedError, e.op + ": expected to be recorded outside vmap, got called under vmap; record what it bottoms out in");
+        }
+      });
       e.args.push_back(argument(*it));
     }
     if (varies && !reads() && op.hasTag(at::Tag::data_dependent_output) && !makesTensor(op)) refuse(e.op);
-    {
-      c10::impl::ExcludeDispatchKeyGuard whole(kKey);  // and not its parts
-      op.redispatchBoxed(below, stack);
+    const std::vector<c10::IValue> given(stack->end() - static_cast<ptrdiff_t>(nargs), stack->end());
+    const size_t below = stack->size() - nargs;
+    try {
+      run();
+    } catch (const c10::NotImplementedError&) {
+      if (!onZeros(op, given, below, stack)) throw;
     }
     for (auto it = stack->end() - static_cast<ptrdiff_t>(nresults); it != stack->end(); ++it) {
       each(*it, [&](const at::Tensor& t) {
@@ -107,6 +152,58 @@ class Recording {
       e.results.push_back(*it);
     }
     events_.push_back(std::move(e));
+  }
+
+  // onZeros answers for an operator that libtorch has no kernel for without elements,
+  // as for convolutions: it is computed on zeros, and only the sizes are kept. What it
+  // writes has no elements either, so that nothing is lost.
+  static bool onZeros(const c10::OperatorHandle& op, const std::vector<c10::IValue>& given, size_t below, torch::jit::Stack* stack) {
+    bool meta = false;
+    for (const auto& v : given) each(v, [&](const at::Tensor& t) { meta = meta || t.defined() && t.is_meta(); });
+    if (!meta) return false;
+    std::vector<std::pair<at::Tensor, at::Tensor>> stands;  // with elements, without
+    const auto zeros = [&](const at::Tensor& t) {
+      if (!t.defined() || !t.is_meta()) return t;
+      for (const auto& [with, without] : stands) {
+        if (without.is_same(t)) return with;
+      }
+      at::Tensor z(at::detail::empty_strided_cpu(t.sizes(), t.strides(), t.scalar_type()));
+      std::memset(z.mutable_data_ptr(), 0, z.storage().nbytes());
+      stands.emplace_back(z, t);
+      return z;
+    };
+    const auto bare = [&](const at::Tensor& t) {
+      if (!t.defined() || t.is_meta()) return t;
+      for (const auto& [with, without] : stands) {
+        if (with.is_same(t)) return without;
+      }
+      at::Tensor m(at::detail::empty_strided_meta(t.sizes(), t.strides(), t.scalar_type()));
+      stands.emplace_back(t, m);
+      return m;
+    };
+    stack->resize(below);
+    for (const auto& v : given) stack->push_back(mapped(v, zeros));
+    const c10::impl::ExcludeDispatchKeyGuard whole(kKey);
+    op.callBoxed(*stack);
+    for (size_t i = below; i < stack->size(); i++) (*stack)[i] = mapped((*stack)[i], bare);
+    return true;
+  }
+
+  // mapped returns v with f of the tensors in it.
+  template <class F>
+  static c10::IValue mapped(const c10::IValue& v, const F& f) {
+    if (v.isTensor()) return f(v.toTensor());
+    if (v.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const at::Tensor& t : v.toTensorVector()) list.push_back(f(t));
+      return list;
+    }
+    if (v.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> list;
+      for (const auto& t : v.toOptionalTensorVector()) list.push_back(t.has_value() ? std::optional<at::Tensor>(f(*t)) : std::nullopt);
+      return list;
+    }
+    return v;
   }
 
   [[noreturn]] static void refuse(const std::string& what) {
@@ -154,13 +251,75 @@ class Recording {
   std::unordered_set<const c10::TensorImpl*> derived_;
 };
 
+// An Interpreter stands where libtorch expects Python's. Only dispatch is ever
+// called, since no tensor here has a Python object. There is no override below:
+// releases differ in what they ask for.
+class Interpreter final : public c10::impl::PyInterpreterVTable {
+ public:
+  // mode is a stack of one dispatch mode, which hands operators to Recording::leaf.
+  static c10::impl::TorchDispatchModeTLS mode() {
+    static const auto* vtable = new Interpreter();
+    static auto* interpreter = new c10::impl::PyInterpreter(vtable);
+    const Mode aside({});
+    c10::impl::TorchDispatchModeTLS::push_non_infra_mode_onto_stack(std::make_shared<c10::impl::PyObject_TorchDispatchMode>(nullptr, interpreter));
+    return c10::impl::TorchDispatchModeTLS::get_state();
+  }
+
+  std::string name() const { return "torchfx"; }
+  void dispatch(const c10::OperatorHandle& op, torch::jit::Stack* stack) const { Recording::leaf(op, stack); }
+
+  void incref(PyObject*) const {}
+  void decref(PyObject*) const {}
+  bool try_incref(const c10::impl::PyObjectSlot&) const { return false; }
+  size_t refcnt(PyObject*) const { return 0; }
+  void reset_backward_hooks(const at::TensorImpl*) const {}
+  void trace_gpu_event_creation(c10::DeviceType, uintptr_t) const {}
+  void trace_gpu_event_deletion(c10::DeviceType, uintptr_t) const {}
+  void trace_gpu_event_record(c10::DeviceType, uintptr_t, uintptr_t) const {}
+  void trace_gpu_event_wait(c10::DeviceType, uintptr_t, uintptr_t) const {}
+  void trace_gpu_memory_allocation(c10::DeviceType, uintptr_t) const {}
+  void trace_gpu_memory_deallocation(c10::DeviceType, uintptr_t) const {}
+  void trace_gpu_stream_creation(c10::DeviceType, uintptr_t) const {}
+  void trace_gpu_device_synchronization(c10::DeviceType) const {}
+  void trace_gpu_stream_synchronization(c10::DeviceType, uintptr_t) const {}
+  void trace_gpu_event_synchronization(c10::DeviceType, uintptr_t) const {}
+
+  c10::intrusive_ptr<at::TensorImpl> detach(const at::TensorImpl*) const { none(); }
+  void reportErrorCallback(PyObject*, c10::DispatchKey) const { none(); }
+  void python_op_registration_trampoline(const c10::OperatorHandle&, c10::DispatchKey, c10::DispatchKeySet, torch::jit::Stack*, bool, bool) const { none(); }
+  void throw_abstract_impl_not_imported_error(std::string, const char*, const char*) const { none(); }
+  void python_dispatcher(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack*) const { none(); }
+  bool is_contiguous(const at::TensorImpl*, at::MemoryFormat) const { none(); }
+  c10::SymBool sym_is_contiguous(const at::TensorImpl*, at::MemoryFormat) const { none(); }
+  bool is_strides_like(const at::TensorImpl*, at::MemoryFormat) const { none(); }
+  bool is_non_overlapping_and_dense(const at::TensorImpl*) const { none(); }
+  c10::Device device(const at::TensorImpl*) const { none(); }
+  int64_t dim(const at::TensorImpl*) const { none(); }
+  c10::IntArrayRef strides(const at::TensorImpl*) const { none(); }
+  c10::IntArrayRef sizes(const at::TensorImpl*) const { none(); }
+  c10::SymIntArrayRef sym_sizes(const at::TensorImpl*) const { none(); }
+  c10::Layout layout(const at::TensorImpl*) const { none(); }
+  int64_t numel(const at::TensorImpl*) const { none(); }
+  c10::SymInt sym_numel(const at::TensorImpl*) const { none(); }
+  c10::SymIntArrayRef sym_strides(const at::TensorImpl*) const { none(); }
+  c10::SymInt sym_storage_offset(const at::TensorImpl*) const { none(); }
+
+ private:
+  [[noreturn]] static void none() { throw Fault("bridge: a tensor with a Python object, where there is no Python"); }
+};
+
 // Unseen keeps what the bridge calls for itself out of a recording.
 class Unseen {
  public:
-  Unseen() : guard_(Recording::kKey) {}
+  Unseen() {
+    if (Recording::current() == nullptr) return;
+    top_.emplace(Recording::kKey);
+    leaf_.emplace(c10::impl::TorchDispatchModeTLS());
+  }
 
  private:
-  c10::impl::ExcludeDispatchKeyGuard guard_;
+  std::optional<c10::impl::ExcludeDispatchKeyGuard> top_;
+  std::optional<Mode> leaf_;
 };
 
 inline int32_t record_start(uint32_t flags, const uint64_t* inputs, uint64_t ninputs, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
@@ -173,13 +332,18 @@ inline int32_t record_start(uint32_t flags, const uint64_t* inputs, uint64_t nin
     if (current != nullptr) throw Fault("bridge: this thread is recording already");
     auto r = std::make_unique<Recording>(flags);
     for (uint64_t i = 0; i < ninputs; i++) r->derive(tensor(inputs[i]));
+    if (flags & TFX_RECORD_LEAF) {
+      c10::impl::TorchDispatchModeTLS::set_state(Interpreter::mode());
+    } else {
+      c10::impl::tls_set_dispatch_key_included(Recording::kKey, true);
+    }
     current = std::move(r);
-    c10::impl::tls_set_dispatch_key_included(Recording::kKey, true);
   });
 }
 
 inline int32_t record_stop(uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   c10::impl::tls_set_dispatch_key_included(Recording::kKey, false);
+  if (Recording::current() != nullptr && Recording::current()->leaves()) c10::impl::TorchDispatchModeTLS::set_state({});
   const std::unique_ptr<Recording> r = std::move(Recording::current());
   return guarded(w, n, o, [&](Writer& out) {
     if (r == nullptr) throw Fault("bridge: this thread is not recording");
