@@ -19,6 +19,12 @@ type LowerOption func(*lowering)
 // does. Default: composite operators stay whole, as torch.export leaves them.
 func ToLeaves() LowerOption { return func(l *lowering) { l.leaf = true } }
 
+// Dynamic keeps sizes of inputs as symbols, see [tracer.Recording]. The inputs of a
+// [tracer.Dim] are the placeholders.
+func Dynamic(dims ...tracer.Dim) LowerOption {
+	return func(l *lowering) { l.dynamic = append(l.dynamic, dims...) }
+}
+
 // Lower returns a graph of ATen overloads that does what m does: calls of torch
 // functions, of methods, of layers and of graph modules are replaced by the
 // operators that they make, by running m on args and recording these, see
@@ -29,7 +35,7 @@ func ToLeaves() LowerOption { return func(l *lowering) { l.leaf = true } }
 // placeholders' meta describes them, under [ir.MetaVal] or [ir.MetaTensorMeta]. Where
 // one of args is on the device meta the run is without elements: nothing is computed,
 // and the tensors of m are taken without elements, too. All sizes are fixed to those
-// of args, as with torch.fx.experimental.proxy_tensor.make_fx.
+// of args, as with torch.fx.experimental.proxy_tensor.make_fx, but for those of [Dynamic].
 //
 // Each new node has, under [ir.MetaVal], what its value is; the meta of the node
 // whose call made it (stack trace, module stack, …); and under [ir.MetaFromNode] that
@@ -60,12 +66,14 @@ func Lower(ctx context.Context, m *ir.GraphModule, args []any, opts ...LowerOpti
 }
 
 type lowering struct {
-	module *ir.GraphModule
-	leaf   bool
-	prop   *shapeProp
-	state  map[string]*torch.Tensor // what the run uses, by path
-	real   map[string]*torch.Tensor // what m has there
-	spans  []span
+	module  *ir.GraphModule
+	leaf    bool
+	dynamic []tracer.Dim
+	prop    *shapeProp
+	state   map[string]*torch.Tensor // what the run uses, by path
+	real    map[string]*torch.Tensor // what m has there
+	spans   []span
+	noted   bool // by the first run
 }
 
 // A span is which of the recorded operators a node has called: those before end
@@ -192,12 +200,13 @@ func (l *lowering) used(t *torch.Tensor) (any, error) {
 
 func (l *lowering) record(ctx context.Context, args []any) (*ir.GraphModule, error) {
 	g := l.module.Graph()
-	r := tracer.Recording{Leaf: l.leaf, State: l.state, OnOperator: l.annotate}
+	r := tracer.Recording{Leaf: l.leaf, State: l.state, Dynamic: l.dynamic, OnOperator: l.annotate}
 	for _, n := range g.Find(ir.Placeholder, nil) {
 		r.Names = append(r.Names, n.Name())
 	}
 	run := interpreter.New(l.module, interpreter.InSubgraphs(), interpreter.WithHandler(interpreter.Around(shapeHandler{prop: l.prop}, l.note)))
 	lowered, err := r.Record(func(values ...any) (any, error) {
+		defer func() { l.noted = true }()
 		return run.RunWith(ctx, interpreter.Options{RawIO: true}, values...)
 	}, args...)
 	if err != nil {
@@ -217,7 +226,7 @@ func (l *lowering) record(ctx context.Context, args []any) (*ir.GraphModule, err
 // note remembers how many operators there were when a node was done.
 func (l *lowering) note(_ *interpreter.Run, n *ir.Node, run func() (any, error)) (any, error) {
 	v, err := run()
-	if done, ok := libtorch.RecordedSoFar(); ok && err == nil && n.Graph() == l.module.Graph() {
+	if done, ok := libtorch.RecordedSoFar(); ok && err == nil && !l.noted && n.Graph() == l.module.Graph() {
 		l.spans = append(l.spans, span{n, done})
 	}
 	return v, err

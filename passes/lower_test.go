@@ -128,3 +128,72 @@ func TestLowerByMeta(t *testing.T) {
 	weight, _ := low.Attr("conv.weight")
 	assert.Same(t, m.Conv.Weight, weight, "tensors are shared")
 }
+
+// Sizes that are asked for stay symbols, wherever the code takes them from.
+func TestLowerDynamic(t *testing.T) {
+	testenv.Libtorch(t)
+	gm, err := tracer.SymbolicTrace(func(x *torch.Tensor) *torch.Tensor {
+		n, length := x.Size(0), x.Size(1)
+		y := x.View(n.Mul(length), -1)
+		return torch.Cat(torch.List{y, y}, 0).Reshape(2, n, -1)
+	})
+	require.NoError(t, err)
+	low, err := passes.Lower(context.Background(), gm, []any{torch.Randn(4, 6, 2)},
+		passes.Dynamic(tracer.Dim{Symbol: "n"}, tracer.Dim{Dim: 1, Symbol: "length"}))
+	require.NoError(t, err)
+	code, err := low.Code()
+	require.NoError(t, err)
+	assert.Equal(t, `
+
+
+def forward(self, x):
+    sym_size_int = torch.ops.aten.sym_size.int(x, 0)
+    sym_size_int_1 = torch.ops.aten.sym_size.int(x, 1)
+    mul = sym_size_int * sym_size_int_1;  sym_size_int_1 = None
+    view = torch.ops.aten.view.default(x, [mul, -1]);  x = mul = None
+    cat = torch.ops.aten.cat.default([view, view]);  view = None
+    reshape = torch.ops.aten.reshape.default(cat, [2, sym_size_int, -1]);  cat = sym_size_int = None
+    return reshape
+    `, code)
+	assert.Equal(t, "f32[2, n, 2*length]", low.Graph().Lookup("reshape").Meta().Get(ir.MetaVal).(ir.TensorMeta).Text(false, false))
+	x := torch.Randn(3, 5, 2)
+	want, err := interpreter.New(gm).Run(context.Background(), x)
+	require.NoError(t, err)
+	got, err := interpreter.New(low).Run(context.Background(), x)
+	require.NoError(t, err)
+	equal, err := torch.Call("aten::equal", want, got)
+	require.NoError(t, err)
+	assert.Equal(t, true, equal)
+}
+
+// What fixes a size says where.
+func TestLowerDynamicFixed(t *testing.T) {
+	testenv.Libtorch(t)
+	for _, c := range []struct {
+		name string
+		f    any
+		want string
+	}{
+		{"by a number", func(x *torch.Tensor) *torch.Tensor { return x.View(4, -1) }, "record with n=5: run node view (view): shape '[4, -1]' is invalid for input of size 15"},
+		{"by a decision", func(x *torch.Tensor) *torch.Tensor { return torch.Relu(x) }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			gm, err := tracer.SymbolicTrace(c.f)
+			require.NoError(t, err)
+			_, err = passes.Lower(context.Background(), gm, []any{torch.Randn(4, 3)}, passes.Dynamic(tracer.Dim{Symbol: "n"}))
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+	_, err := tracer.Recording{Dynamic: []tracer.Dim{{Symbol: "n"}}}.Record(func(x *torch.Tensor) *torch.Tensor {
+		if x.Shape()[0] > 8 {
+			x = torch.Neg(x)
+		}
+		return torch.Relu(x)
+	}, torch.Randn(4, 3))
+	require.ErrorIs(t, err, ir.ErrTrace)
+	require.ErrorContains(t, err, "operator 0: expected the same for all sizes, got aten::relu with n=4 and aten::neg with n=9: the code decides by a size")
+}

@@ -1,6 +1,7 @@
 package tracer
 
 import (
+	"fmt"
 	"reflect"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -24,6 +25,15 @@ type Recording struct {
 
 	// Names are the names of the inputs. Without them an input is arg0_1, arg1_1 …
 	Names []string
+
+	// Dynamic are the dimensions whose sizes stay symbols. The code is run once more
+	// for each of several sizes, on zeros or without elements, and what changes from run
+	// to run is put in terms of the symbols: numbers among the arguments, by nodes of
+	// aten.sym_size and arithmetic, and sizes in the meta. Sizes may come to the operators
+	// in any way, also through Go's own arithmetic. It is an error where the operators
+	// differ from run to run, or a number is no line, square or rounded line of a symbol,
+	// nor a product or sum of such: the message says where the size was fixed.
+	Dynamic []Dim
 
 	// State names tensors that the code uses and that are no inputs, by their path in
 	// the graph module. Those of a module that is recorded are known without it; what
@@ -58,19 +68,28 @@ func (r Recording) Record(root any, inputs ...any) (*ir.GraphModule, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, leaves := flattenAll(inputs)
 	b := &below{recording: r, graph: ir.NewGraph(), attrs: map[string]any{}, values: map[uintptr]ir.Arg{}, state: map[uintptr]stated{}}
-	defer func() { libtorch.CloseRecorded(b.events, nil) }()
+	defer b.close()
+	if b.symbols, err = r.symbols(leaves); err != nil {
+		return nil, err
+	}
+	b.sizes = sizesOfRuns(b.symbols)
+	for i := range b.sizes {
+		if err := b.run(i, call, inputs, leaves); err != nil {
+			return nil, err
+		}
+	}
 	if err := b.inputs(inputs); err != nil {
 		return nil, err
 	}
 	if err := b.name(root); err != nil {
 		return nil, err
 	}
-	out, err := b.run(func() (any, error) { return call(inputs) })
-	if err != nil {
+	if err := b.operators(); err != nil {
 		return nil, err
 	}
-	if err := b.output(out); err != nil {
+	if err := b.output(); err != nil {
 		return nil, err
 	}
 	return ir.NewGraphModule(b.attrs, b.graph, ir.ClassName(className(root)))
@@ -136,31 +155,59 @@ func results(out []reflect.Value) (any, error) {
 	return all, nil
 }
 
-// run records call and adds its operators to the graph.
-func (b *below) run(call func() (any, error)) (out any, err error) {
-	varying := make([]*libtorch.Tensor, len(b.varying))
-	for i, t := range b.varying {
-		if varying[i], err = t.Handle(); err != nil {
-			return nil, err
+// run records one run of the code.
+func (b *below) run(i int, call func(args []any) (any, error), inputs, leaves []any) (err error) {
+	r := &recorded{leaves: leaves, numbers: map[uintptr]int{}}
+	b.runs = append(b.runs, r)
+	if i > 0 {
+		if r.leaves, err = resized(leaves, b.symbols, b.sizes[i]); err != nil {
+			return err
+		}
+		if inputs, err = unflattenAs(inputs, r.leaves); err != nil {
+			return err
+		}
+	}
+	var varying []*libtorch.Tensor
+	for _, v := range r.leaves {
+		if t, ok := v.(*torch.Tensor); ok && t != nil {
+			h, err := t.Handle()
+			if err != nil {
+				return err
+			}
+			varying = append(varying, h)
 		}
 	}
 	var failed error
-	events, err := libtorch.Record(libtorch.Recording{Leaf: b.recording.Leaf, Reads: b.recording.GuardReads}, varying, func() {
-		if e := new(Tracer).protect(func() { out, failed = call() }); e != nil {
+	r.events, err = libtorch.Record(libtorch.Recording{Leaf: b.recording.Leaf, Reads: b.recording.GuardReads}, varying, func() {
+		if e := new(Tracer).protect(func() { r.out, failed = call(inputs) }); e != nil {
 			failed = e
 		}
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = failed
 	}
-	b.events = events
-	if failed != nil {
-		return nil, failed
+	if err != nil && i > 0 {
+		err = fmt.Errorf("record with %s: %w", sizesText(b.symbols, b.sizes[i]), err)
 	}
-	for i := range events {
-		if err := b.event(i, &events[i]); err != nil {
-			return nil, err
+	return err
+}
+
+// unflattenAs puts leaves where those of inputs are.
+func unflattenAs(inputs, leaves []any) ([]any, error) {
+	specs, _ := flattenAll(inputs)
+	out := make([]any, len(inputs))
+	for i, s := range specs {
+		n := s.NumLeaves()
+		if s.IsLeaf() {
+			out[i] = leaves[0]
+		} else {
+			v, err := s.Unflatten(leaves[:n])
+			if err != nil {
+				return nil, err
+			}
+			out[i] = v
 		}
+		leaves = leaves[n:]
 	}
 	return out, nil
 }

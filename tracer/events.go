@@ -18,11 +18,22 @@ type below struct {
 	recording Recording
 	graph     *ir.Graph
 	attrs     map[string]any
-	values    map[uintptr]ir.Arg // what stands for a tensor now: the last node that made or wrote it
+	values    map[uintptr]ir.Arg // of the first run: what stands for a tensor now, the last node that made or wrote it
 	state     map[uintptr]stated // tensors that have a name
-	varying   []*torch.Tensor    // the inputs among the tensors
-	constants int
-	events    []libtorch.Recorded
+	constants int                // how many have none
+	symbols   []symbol
+	sizes     [][]int64 // what the symbols are in each run
+	runs      []*recorded
+	numbered  int
+	computed  map[string]*ir.Node // sizes that there are nodes for
+}
+
+// A recorded run is the first one, on what was given, or one with other sizes.
+type recorded struct {
+	leaves  []any
+	events  []libtorch.Recorded
+	out     any
+	numbers map[uintptr]int // tensors in the order of their appearance
 }
 
 // A stated tensor is one that the code holds under a name.
@@ -31,32 +42,56 @@ type stated struct {
 	tensor *torch.Tensor
 }
 
+func (b *below) close() {
+	for i, r := range b.runs {
+		libtorch.CloseRecorded(r.events, nil)
+		if i == 0 {
+			continue
+		}
+		_, leaves := flatten(r.out)
+		for _, v := range append(leaves, r.leaves...) {
+			t, ok := v.(*torch.Tensor)
+			if ok && !slices.Contains(b.runs[0].leaves, v) && !slices.ContainsFunc(slices.Collect(maps.Values(b.state)), func(s stated) bool { return s.tensor == t }) {
+				t.Close()
+			}
+		}
+	}
+}
+
 // inputs makes a placeholder of each leaf of the inputs.
 func (b *below) inputs(inputs []any) error {
 	spec, leaves := flattenAll(inputs)
 	names := make([]string, len(leaves))
-	for i, v := range leaves {
+	for i := range leaves {
 		names[i] = fmt.Sprintf("arg%d_1", i)
 		if i < len(b.recording.Names) {
 			names[i] = b.recording.Names[i]
 		}
 		n := b.graph.Placeholder(names[i])
 		names[i] = n.Name()
-		t, ok := v.(*torch.Tensor)
-		if !ok || t == nil {
+		if t, ok := leaves[i].(*torch.Tensor); !ok || t == nil {
 			continue
 		}
-		h, err := t.Handle()
-		if err != nil {
-			return err
+		same, facts := make([]*libtorch.Tensor, len(b.runs)), make([]libtorch.TensorInfo, len(b.runs))
+		for k, r := range b.runs {
+			var err error
+			if same[k], err = r.leaves[i].(*torch.Tensor).Handle(); err != nil {
+				return err
+			}
+			if facts[k], err = same[k].Info(); err != nil {
+				return err
+			}
 		}
-		info, err := h.Info()
-		if err != nil {
-			return err
+		b.same(same)
+		if _, twice := b.values[same[0].ID()]; twice {
+			continue // one tensor for two inputs: the first stands for it
 		}
-		n.Meta().Set(ir.MetaVal, metaOf(info))
-		b.values[h.ID()] = n
-		b.varying = append(b.varying, t)
+		meta, err := b.meta(facts)
+		if err != nil {
+			return fmt.Errorf("record: input %d: %w", i, err)
+		}
+		n.Meta().Set(ir.MetaVal, meta)
+		b.values[same[0].ID()] = n
 	}
 	if len(leaves) != len(inputs) || slices.ContainsFunc(spec, func(s *ir.TreeSpec) bool { return !s.IsLeaf() }) {
 		in := ir.TupleSpec(ir.TupleSpec(spec...), &ir.TreeSpec{Type: "builtins.dict"})
@@ -96,39 +131,58 @@ func (b *below) name(root any) error {
 	return nil
 }
 
-// event adds the node of one operator, and the items of its results.
-func (b *below) event(i int, e *libtorch.Recorded) error {
-	op, err := libtorch.Find(e.Op)
+// operators adds a node for each operator.
+func (b *below) operators() error {
+	first := b.runs[0].events
+	for i := range first {
+		column := make([]*libtorch.Recorded, len(b.runs))
+		for k, r := range b.runs {
+			if i >= len(r.events) || r.events[i].Op != first[i].Op {
+				return b.differs(i, k)
+			}
+			column[k] = &r.events[i]
+		}
+		if err := b.operator(i, column); err != nil {
+			return fmt.Errorf("record: operator %d, %s: %w", i, first[i].Op, err)
+		}
+	}
+	for k, r := range b.runs {
+		if len(r.events) > len(first) {
+			return b.differs(len(first), k)
+		}
+	}
+	return nil
+}
+
+// differs is the error of operator i, which is another one in run k.
+func (b *below) differs(i, k int) error {
+	at := func(r *recorded) string {
+		if i < len(r.events) {
+			return r.events[i].Op
+		}
+		return "the end"
+	}
+	return ir.Errorf(ir.ErrTrace, "record: operator %d: expected the same for all sizes, got %s with %s and %s with %s: the code decides by a size",
+		i, at(b.runs[0]), sizesText(b.symbols, b.sizes[0]), at(b.runs[k]), sizesText(b.symbols, b.sizes[k]))
+}
+
+// operator adds the node of one operator, from what it was in each run, and the
+// items of its results.
+func (b *below) operator(i int, column []*libtorch.Recorded) error {
+	op, err := libtorch.Find(column[0].Op)
 	if err != nil {
 		return err
 	}
 	schema := op.Schema()
-	args, kwargs, err := b.arguments(schema, e.Args)
+	args, kwargs, err := b.arguments(schema, column)
 	if err != nil {
-		return fmt.Errorf("record %s: %w", e.Op, err)
-	}
-	n := b.graph.CallFunction(ir.OverloadOf(e.Op), args, ir.Kwargs(kwargs...), ir.Name(operatorName(e.Op)))
-	facts := e.Facts
-	vals := make([]any, len(e.Results))
-	for k, v := range e.Results {
-		var item *ir.Node
-		if len(e.Results) > 1 {
-			item = b.item(n, k)
-		} else {
-			item = n
-		}
-		vals[k], facts = b.result(item, v, facts)
-	}
-	switch len(vals) {
-	case 0:
-	case 1:
-		n.Meta().Set(ir.MetaVal, vals[0])
-	default:
-		n.Meta().Set(ir.MetaVal, vals)
-	}
-	if err := b.guard(schema, n, e.Results); err != nil {
 		return err
 	}
+	n := b.graph.CallFunction(ir.OverloadOf(schema.Op), args, ir.Kwargs(kwargs...), ir.Name(operatorName(schema.Op)))
+	if err := b.results(n, column); err != nil {
+		return err
+	}
+	b.guard(schema, n, column[0].Results)
 	if b.recording.OnOperator != nil {
 		for ; n != nil; n = n.Next() {
 			b.recording.OnOperator(n, i)
@@ -144,194 +198,131 @@ func operatorName(op string) string {
 	return name
 }
 
+// results notes what stands for the results of n, and what is known of them.
+func (b *below) results(n *ir.Node, column []*libtorch.Recorded) error {
+	facts := make([][]libtorch.TensorInfo, len(column))
+	for k, e := range column {
+		if len(e.Facts) != len(column[0].Facts) {
+			return ir.Errorf(ir.ErrTrace, "expected as many results for all sizes, got %d and %d", len(column[0].Facts), len(e.Facts))
+		}
+		facts[k] = e.Facts
+	}
+	several := len(column[0].Results) > 1
+	vals := make([]any, len(column[0].Results))
+	for i := range vals {
+		item := n
+		if several {
+			item = b.item(n, i)
+		}
+		same := make([]any, len(column))
+		for k, e := range column {
+			same[k] = e.Results[i]
+		}
+		var err error
+		if vals[i], err = b.result(item, same, facts); err != nil {
+			return fmt.Errorf("result %d: %w", i, err)
+		}
+	}
+	if several {
+		n.Meta().Set(ir.MetaVal, vals)
+	}
+	return nil
+}
+
 // item takes one of several results.
 func (b *below) item(n *ir.Node, i int) *ir.Node {
 	return b.graph.CallFunction(ir.FuncOf("operator.getitem"), []ir.Arg{n, ir.Int(i)})
 }
 
-// result notes that n stands for the tensors in v, and returns what is known of
-// them and the facts that are left.
-func (b *below) result(n *ir.Node, v any, facts []libtorch.TensorInfo) (any, []libtorch.TensorInfo) {
-	var val any = ir.None{}
-	switch v := v.(type) {
+// result notes that n stands for the tensors that are same in each run, and returns
+// what is known of them. It takes their facts.
+func (b *below) result(n *ir.Node, same []any, facts [][]libtorch.TensorInfo) (val any, err error) {
+	switch v := same[0].(type) {
 	case *libtorch.Tensor:
-		if v == nil {
-			return val, facts
+		val = ir.None{}
+		tensors, infos := make([]*libtorch.Tensor, len(same)), make([]libtorch.TensorInfo, len(same))
+		for k := range same {
+			tensors[k], _ = same[k].(*libtorch.Tensor)
+			if (tensors[k] == nil) != (v == nil) {
+				return nil, ir.Errorf(ir.ErrTrace, "expected a tensor for all sizes, got none for some")
+			}
+			infos[k], facts[k] = facts[k][0], facts[k][1:]
 		}
-		b.values[v.ID()] = n
-		val, facts = metaOf(facts[0]), facts[1:]
-		n.Meta().Set(ir.MetaVal, val)
-	case nil:
+		if v != nil {
+			b.same(tensors)
+			b.values[v.ID()] = n
+			if val, err = b.meta(infos); err != nil {
+				return nil, err
+			}
+		}
 	case []*libtorch.Tensor:
 		vals := make([]any, len(v))
-		for i, t := range v {
-			vals[i], facts = b.result(b.item(n, i), t, facts)
+		for i := range v {
+			items := make([]any, len(same))
+			for k := range same {
+				list, _ := same[k].([]*libtorch.Tensor)
+				if len(list) != len(v) {
+					return nil, ir.Errorf(ir.ErrTrace, "expected as many tensors for all sizes, got %d and %d", len(v), len(list))
+				}
+				items[k] = list[i]
+			}
+			if vals[i], err = b.result(b.item(n, i), items, facts); err != nil {
+				return nil, err
+			}
 		}
 		val = vals
-		n.Meta().Set(ir.MetaVal, val)
 	default:
-		if a, err := b.literal(v); err == nil {
-			val = a
+		if val, err = b.literal(v); err != nil {
+			return ir.None{}, nil // an object: nothing can be said of it
 		}
 	}
-	return val, facts
+	n.Meta().Set(ir.MetaVal, val)
+	return val, nil
 }
 
 // guard checks in the graph that a value that the code has read is the same again.
-func (b *below) guard(schema *ir.Schema, n *ir.Node, results []any) error {
+func (b *below) guard(schema *ir.Schema, n *ir.Node, results []any) {
 	if !b.recording.GuardReads || !schema.Tags.Has(ir.TagDataDependentOutput) || len(results) != 1 {
-		return nil
+		return
 	}
 	want, err := b.literal(results[0])
 	if err != nil {
-		return nil // it made tensors
+		return // a tensor
 	}
 	eq := b.graph.CallFunction(ir.FuncOf("operator.eq"), []ir.Arg{n, want})
 	b.graph.CallFunction(ir.OverloadOf("aten::_assert_scalar"), []ir.Arg{eq, ir.Str(fmt.Sprintf("%s: expected %s, with which the graph was recorded", schema.Op, want))})
-	return nil
-}
-
-// arguments turns one value per argument of the schema into those of a node,
-// without the defaults: by position up to the first keyword-only one.
-func (b *below) arguments(schema *ir.Schema, values []any) (args []ir.Arg, kwargs []ir.Keyword, err error) {
-	positional := 0
-	for i, p := range schema.Args {
-		if p.KeywordOnly {
-			break
-		}
-		a, err := b.argument(values[i])
-		if err != nil {
-			return nil, nil, fmt.Errorf("argument %s: %w", p.Name, err)
-		}
-		args = append(args, a)
-		if !isDefault(p, a) {
-			positional = len(args)
-		}
-	}
-	for i := len(args); i < len(values); i++ {
-		a, err := b.argument(values[i])
-		if err != nil {
-			return nil, nil, fmt.Errorf("argument %s: %w", schema.Args[i].Name, err)
-		}
-		if !isDefault(schema.Args[i], a) {
-			kwargs = append(kwargs, ir.Kw(schema.Args[i].Name, a))
-		}
-	}
-	return args[:positional], kwargs, nil
-}
-
-// isDefault reports whether leaving out a says the same. One number is the default
-// of a list of fixed length.
-func isDefault(p ir.Param, a ir.Arg) bool {
-	if p.Default == nil {
-		return false
-	}
-	if list, ok := a.(ir.List); ok {
-		if _, one := p.Default.(ir.Int); one {
-			for _, item := range list.All() {
-				if !ir.EqualArgs(item, p.Default) {
-					return false
-				}
-			}
-			return list.Len() > 0
-		}
-	}
-	return ir.EqualArgs(a, p.Default)
-}
-
-// argument turns a value of a call into an argument of a node.
-func (b *below) argument(v any) (ir.Arg, error) {
-	switch v := v.(type) {
-	case *libtorch.Tensor:
-		return b.tensor(v)
-	case []*libtorch.Tensor:
-		return list(v, b.tensor)
-	case []any:
-		return list(v, b.argument)
-	}
-	return b.literal(v)
-}
-
-// tensor returns what stands for t, an attribute where nothing does yet.
-func (b *below) tensor(t *libtorch.Tensor) (ir.Arg, error) {
-	if t == nil {
-		return ir.None{}, nil
-	}
-	if a, ok := b.values[t.ID()]; ok {
-		return a, nil
-	}
-	info, err := t.Info()
-	if err != nil {
-		return nil, err
-	}
-	has, named := b.state[t.ID()]
-	if !named {
-		own, err := t.Ref()
-		if err != nil {
-			return nil, err
-		}
-		has = stated{fmt.Sprintf("_tensor_constant%d", b.constants), torch.FromHandle(own)}
-		b.constants++
-	}
-	b.attrs[has.path] = has.tensor
-	n := b.graph.GetAttr(has.path)
-	n.Meta().Set(ir.MetaVal, metaOf(info))
-	b.values[t.ID()] = n
-	return n, nil
-}
-
-// literal turns a value that holds no tensor into an argument.
-func (b *below) literal(v any) (ir.Arg, error) {
-	switch v := v.(type) {
-	case nil:
-		return ir.None{}, nil
-	case *libtorch.Generator:
-		return nil, ir.Errorf(ir.ErrUnsupported, "a generator has no place in a graph: seed the default one")
-	case *libtorch.Object:
-		return nil, ir.Errorf(ir.ErrUnsupported, "an object of libtorch has no place in a graph")
-	case ir.Arg:
-		return v, nil
-	case []int64:
-		return list(v, func(i int64) (ir.Arg, error) { return ir.Int(i), nil })
-	case []float64:
-		return list(v, func(f float64) (ir.Arg, error) { return ir.Float(f), nil })
-	case []bool:
-		return list(v, func(t bool) (ir.Arg, error) { return ir.Bool(t), nil })
-	case []string:
-		return list(v, func(s string) (ir.Arg, error) { return ir.Str(s), nil })
-	case []complex128:
-		return list(v, func(c complex128) (ir.Arg, error) { return ir.Complex(c), nil })
-	case []any:
-		return list(v, b.literal)
-	}
-	if a, ok := number(v); ok {
-		return a, nil
-	}
-	return nil, ir.Errorf(ir.ErrUnsupported, "a %T has no place in a graph", v)
-}
-
-func list[T any](items []T, f func(T) (ir.Arg, error)) (ir.Arg, error) {
-	args := make([]ir.Arg, len(items))
-	for i, item := range items {
-		a, err := f(item)
-		if err != nil {
-			return nil, err
-		}
-		args[i] = a
-	}
-	return ir.ListOf(args...), nil
 }
 
 // output ends the graph with what the code returned.
-func (b *below) output(out any) error {
-	spec, leaves := flatten(out)
+func (b *below) output() error {
+	spec, leaves := flatten(b.runs[0].out)
 	args := make([]ir.Arg, len(leaves))
-	for i, v := range leaves {
-		a, err := b.leaf(v)
-		if err != nil {
+	for i := range leaves {
+		same := make([]any, len(b.runs))
+		for k, r := range b.runs {
+			other, all := flatten(r.out)
+			if other.String() != spec.String() {
+				return ir.Errorf(ir.ErrTrace, "record: expected one structure of results for all sizes, got %s and %s", spec, other)
+			}
+			if same[k] = all[i]; all[i] == nil {
+				continue
+			}
+			if t, ok := all[i].(*torch.Tensor); ok && t != nil {
+				h, err := t.Handle()
+				if err != nil {
+					return fmt.Errorf("record: result %d: %w", i, err)
+				}
+				same[k] = h
+			} else if a, ok := number(all[i]); ok {
+				if n, isInt := a.(ir.Int); isInt {
+					same[k] = int64(n)
+				}
+			}
+		}
+		var err error
+		if args[i], err = b.argument(same); err != nil {
 			return fmt.Errorf("record: result %d: %w", i, err)
 		}
-		args[i] = a
 	}
 	tree, inputs := b.graph.CodeGen().(ir.PyTreeCodeGen)
 	switch {
@@ -339,57 +330,27 @@ func (b *below) output(out any) error {
 		tree.Out = spec
 		b.graph.SetCodeGen(tree)
 		b.graph.Output(ir.ListOf(args...))
+		return nil
 	case spec.IsLeaf():
 		b.graph.Output(args[0])
-	default:
-		t := Append(b.graph)
-		values := make([]any, len(args))
-		for i, a := range args {
-			values[i] = a
-			if n, ok := a.(*ir.Node); ok {
-				values[i] = t.Value(n)
-			}
-		}
-		structured, err := spec.Unflatten(values)
-		if err != nil {
-			return err
-		}
-		result, err := t.Lower(structured)
-		if err != nil {
-			return err
-		}
-		b.graph.Output(result)
+		return nil
 	}
-	return nil
-}
-
-func (b *below) leaf(v any) (ir.Arg, error) {
-	t, ok := v.(*torch.Tensor)
-	if !ok {
-		return b.literal(v)
+	t := Append(b.graph)
+	values := make([]any, len(args))
+	for i, a := range args {
+		values[i] = a
+		if n, ok := a.(*ir.Node); ok {
+			values[i] = t.Value(n)
+		}
 	}
-	if t == nil {
-		return ir.None{}, nil
-	}
-	h, err := t.Handle()
+	structured, err := spec.Unflatten(values)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return b.tensor(h)
-}
-
-// metaOf puts what libtorch knows of a tensor into the graph's terms.
-func metaOf(info libtorch.TensorInfo) ir.TensorMeta {
-	return ir.TensorMeta{
-		DType: info.DType, Sizes: knownSizes(info.Sizes), Strides: knownSizes(info.Strides), StorageOffset: ir.SizeOf(info.Offset),
-		Device: info.Device, Layout: info.Layout, RequiresGrad: info.RequiresGrad,
+	result, err := t.Lower(structured)
+	if err != nil {
+		return err
 	}
-}
-
-func knownSizes(sizes []int64) []ir.Size {
-	out := make([]ir.Size, len(sizes))
-	for i, n := range sizes {
-		out[i] = ir.SizeOf(n)
-	}
-	return out
+	b.graph.Output(result)
+	return nil
 }
