@@ -13,7 +13,8 @@ import (
 // dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None,
 // vdim=None, batch_first=False).
 //
-// As PyTorch without gradients, it runs the fused operator where that applies:
+// As PyTorch without gradients, it runs the fused operator where that applies and
+// nothing records it (see torchops.IsRecording):
 // in evaluation mode, on one batch-first tensor as query, key and value.
 type MultiheadAttention struct {
 	leaf
@@ -116,7 +117,7 @@ func attend(f *frame) any {
 	defer made.close()
 	padding, mask = f.floatMask(padding, "key_padding_mask", q, &made), f.floatMask(mask, "attn_mask", q, &made)
 	batchFirst := f.bool("batch_first")
-	fused := !floating && batched && q == k && k == v && m.InProjBias != nil && q.DType() == m.InProjBias.DType() &&
+	fused := !torch.IsRecording() && !floating && batched && q == k && k == v && m.InProjBias != nil && q.DType() == m.InProjBias.DType() &&
 		m.InProjWeight != nil && q.DType() == m.InProjWeight.DType() && !f.bool("training") && f.int("num_heads")%2 == 0 &&
 		batchFirst && m.BiasK == nil && m.BiasV == nil && !f.bool("add_zero_attn")
 	if fused {

@@ -97,19 +97,20 @@ func runCell(f *frame) any {
 			f.fail(ir.ErrValue, "%s: Expected %s to be 1D or 2D, got %dD instead", f.c.Name, what, k)
 		}
 	}
-	alone := n == 1
+	alone, stacked := n == 1, false
 	if alone {
 		x = x.Unsqueeze(0)
 		made.add(x)
 	}
+	if states == nil { // one tensor for all, as in PyTorch
+		zeros := torch.Zeros(x.Shape()[0], f.int("hidden_size"), torch.Kw("dtype", x.DType()), torch.Kw("device", x.Device()))
+		made.add(zeros)
+		states, stacked = []*torch.Tensor{zeros, zeros}, true
+	}
 	hx := make([]any, count)
 	for i := range hx {
 		switch {
-		case states == nil:
-			zeros := torch.Zeros(x.Shape()[0], f.int("hidden_size"), torch.Kw("dtype", x.DType()), torch.Kw("device", x.Device()))
-			made.add(zeros)
-			hx[i] = zeros
-		case alone:
+		case alone && !stacked:
 			s := states[i].Unsqueeze(0)
 			made.add(s)
 			hx[i] = s

@@ -15,8 +15,8 @@ import (
 // batch_first=False, norm_first=False, bias=True). activation is 'relu', 'gelu',
 // or a func(*torch.Tensor) *torch.Tensor.
 //
-// As PyTorch without gradients, it runs the fused operator where that applies:
-// in evaluation mode, batch first, with relu or gelu.
+// As PyTorch without gradients, it runs the fused operator where that applies and
+// nothing records it (see torchops.IsRecording): in evaluation mode, batch first, with relu or gelu.
 type TransformerEncoderLayer struct {
 	leaf
 	SelfAttn *MultiheadAttention
@@ -281,7 +281,7 @@ func (f *frame) encodeFused(m *TransformerEncoderLayer, x *torch.Tensor, made *t
 	kind, named := f.self("activation").(ir.Str)
 	eps1, eps2 := classOf(m.Norm1).get(m.Norm1, "eps"), classOf(m.Norm2).get(m.Norm2, "eps")
 	heads := f.int("nhead")
-	if x.Dim() != 3 || torch.Traced(a.InProjWeight) || f.bool("training") || !f.bool("batch_first") || a.InProjBias == nil || !a.sameWidth() ||
+	if torch.IsRecording() || x.Dim() != 3 || torch.Traced(a.InProjWeight) || f.bool("training") || !f.bool("batch_first") || a.InProjBias == nil || !a.sameWidth() ||
 		!named || eps1 != eps2 || heads%2 != 0 {
 		return nil
 	}

@@ -13,9 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	torchfx "github.com/torchfx-go/torchfx"
+	"github.com/torchfx-go/torchfx/examples/vision"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
 	torch "github.com/torchfx-go/torchfx/torchops"
 	"github.com/torchfx-go/torchfx/tracer"
 )
@@ -26,14 +28,18 @@ type belowCase struct {
 	Skip      string
 }
 
+func readBelow(t *testing.T) (below struct{ Programs, Networks map[string]belowCase }) {
+	data, err := os.ReadFile("testdata/below.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &below))
+	return below
+}
+
 // Recording the run of a program gives the operators that make_fx gives, and at
 // the top level those of the program itself; the graph computes what the program does.
 func TestRecordPrograms(t *testing.T) {
 	testenv.Libtorch(t)
-	data, err := os.ReadFile("testdata/below.json")
-	require.NoError(t, err)
-	var cases map[string]belowCase
-	require.NoError(t, json.Unmarshal(data, &cases))
+	cases := readBelow(t).Programs
 	found, err := Find([]string{filepath.Join(testenv.Fixtures(t), "pt2", "2.15.0")}, nil)
 	require.NoError(t, err)
 	for _, c := range found {
@@ -50,6 +56,60 @@ func TestRecordPrograms(t *testing.T) {
 			t.Run("leaf", func(t *testing.T) { c.recordBelow(t, tracer.Recording{Leaf: true}, want.Leaf) })
 		})
 	}
+}
+
+// Recording a network gives the operators of torch.export at the top level, and at
+// the leaves those of make_fx.
+func TestRecordNetworks(t *testing.T) {
+	testenv.Libtorch(t)
+	network := func(name string) nn.Module {
+		m, err := vision.New(name)
+		require.NoError(t, err)
+		return m
+	}
+	encoder := func(options ...nn.Option) nn.Module {
+		return nn.NewTransformerEncoder(nn.NewTransformerEncoderLayer(8, 2, append(options, nn.WithDimFeedforward(16))...), 2)
+	}
+	image, words := torch.Randn(2, 3, 64, 64), torch.Randn(5, 2, 8)
+	networks := map[string]struct {
+		module nn.Module
+		args   []any
+		train  bool
+	}{
+		"resnet18":                        {network("resnet18"), []any{image}, false},
+		"resnet18 training":               {network("resnet18"), []any{image}, true},
+		"mobilenet_v2":                    {network("mobilenet_v2"), []any{image}, false},
+		"densenet121":                     {network("densenet121"), []any{image}, false},
+		"transformer encoder":             {encoder(), []any{words}, false},
+		"transformer encoder training":    {encoder(), []any{words}, true},
+		"transformer encoder batch first": {encoder(nn.WithBatchFirst(true)), []any{torch.Randn(2, 5, 8)}, false},
+		"attention":                       {nn.NewMultiheadAttention(8, 2), []any{words, words, words}, false},
+		"lstm":                            {nn.NewLSTM(4, 6, nn.WithNumLayers(2), nn.WithBidirectional(true)), []any{torch.Randn(5, 2, 4)}, false},
+		"gru":                             {nn.NewGRU(4, 6, nn.WithBatchFirst(true)), []any{torch.Randn(2, 5, 4)}, false},
+		"lstm cell":                       {nn.NewLSTMCell(4, 6), []any{torch.Randn(2, 4)}, true},
+	}
+	for name, want := range readBelow(t).Networks {
+		t.Run(name, func(t *testing.T) {
+			n, ok := networks[name]
+			require.True(t, ok)
+			nn.Train(n.module, n.train)
+			top, err := tracer.Record(n.module, n.args...)
+			require.NoError(t, err)
+			assert.Equal(t, want.Top, operatorsOf(top), "top")
+			leaf, err := tracer.Recording{Leaf: true}.Record(n.module, n.args...)
+			require.NoError(t, err)
+			assert.Equal(t, want.Leaf, operatorsOf(leaf), "leaf")
+		})
+	}
+}
+
+func operatorsOf(gm *ir.GraphModule) (names []string) {
+	for n := range gm.Graph().Nodes() {
+		if f := n.Func(); f != nil && f.Op() != "" {
+			names = append(names, f.Op())
+		}
+	}
+	return names
 }
 
 // recordBelow records one run and compares its operators; then what a further run
@@ -84,13 +144,7 @@ func (c *Case) recordBelow(t *testing.T, r tracer.Recording, want []string) {
 	}
 	require.NoError(t, err)
 	assert.NoError(t, gm.Graph().Lint())
-	var got []string
-	for n := range gm.Graph().Nodes() {
-		if f := n.Func(); f != nil && f.Op() != "" {
-			got = append(got, f.Op())
-		}
-	}
-	assert.Equal(t, want, got)
+	assert.Equal(t, want, operatorsOf(gm))
 
 	unlock, err := seeded(&seed)
 	require.NoError(t, err)

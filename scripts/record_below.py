@@ -8,6 +8,8 @@ For each program of pt2/2.15.0, run with its first inputs under no_grad:
     leaf   the targets of make_fx(ep.module())
     top    the targets of the program itself, as its graph lists them; null where some are called under vmap
 
+and the same of networks, with what torch.export gives for top.
+
 Targets are the operators alone: no getitem, no sizes (aten::sym_size and its kin are no calls of an operator when they run), no arithmetic on these. A program with higher-order operators
 has none of its own; it is left out, and so is one that make_fx cannot run, with the reason.
 """
@@ -19,6 +21,8 @@ import sys
 import warnings
 
 import torch
+import torchvision
+from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 from safetensors.torch import load_file
 
@@ -65,6 +69,31 @@ def record(folder, restore):
         return {"skip": f"{type(e).__name__}: {str(e).splitlines()[0][:160]}"}
 
 
+def networks():
+    """Networks that Go has, by the name of their test, with an input."""
+    layer = dict(d_model=8, nhead=2, dim_feedforward=16)
+    image = torch.randn(2, 3, 64, 64)
+    # traced first, which makes x + y of x += y: Go has no such operator
+    yield "resnet18", torch.fx.symbolic_trace(torchvision.models.resnet18(weights=None).eval()), (image,)
+    yield "resnet18 training", torch.fx.symbolic_trace(torchvision.models.resnet18(weights=None).train()), (image,)
+    yield "mobilenet_v2", torchvision.models.mobilenet_v2(weights=None).eval(), (image,)
+    yield "densenet121", torchvision.models.densenet121(weights=None).eval(), (image,)
+    yield "transformer encoder", nn.TransformerEncoder(nn.TransformerEncoderLayer(**layer), 2).eval(), (torch.randn(5, 2, 8),)
+    yield "transformer encoder training", nn.TransformerEncoder(nn.TransformerEncoderLayer(**layer), 2).train(), (torch.randn(5, 2, 8),)
+    yield "transformer encoder batch first", nn.TransformerEncoder(nn.TransformerEncoderLayer(**layer, batch_first=True), 2).eval(), (torch.randn(2, 5, 8),)
+    yield "attention", nn.MultiheadAttention(8, 2).eval(), (torch.randn(5, 2, 8),) * 3
+    yield "lstm", nn.LSTM(4, 6, 2, bidirectional=True).eval(), (torch.randn(5, 2, 4),)
+    yield "gru", nn.GRU(4, 6, batch_first=True).eval(), (torch.randn(2, 5, 4),)
+    yield "lstm cell", nn.LSTMCell(4, 6), (torch.randn(2, 4),)
+
+
+def record_network(module, args):
+    top = operators(torch.export.export(module, args).graph)
+    with torch.no_grad():
+        leaf = operators(make_fx(lambda args: module(*args))(args).graph)
+    return {"top": top, "leaf": leaf}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fixtures", required=True)
@@ -77,7 +106,7 @@ def main():
     root = os.path.join(options.fixtures, "pt2", "2.15.0")
     cases = {name: record(os.path.join(root, name), restore) for name in sorted(os.listdir(root))}
     with open(options.out, "w") as f:
-        json.dump(cases, f, indent=0, sort_keys=True)
+        json.dump({"programs": cases, "networks": {name: record_network(m, args) for name, m, args in networks()}}, f, indent=0, sort_keys=True)
         f.write("\n")
     for name, case in cases.items():
         if "skip" in case:
