@@ -61,14 +61,12 @@ func (b *below) close() {
 // inputs makes a placeholder of each leaf of the inputs.
 func (b *below) inputs(inputs []any) error {
 	spec, leaves := flattenAll(inputs)
-	names := make([]string, len(leaves))
 	for i := range leaves {
-		names[i] = fmt.Sprintf("arg%d_1", i)
+		name := fmt.Sprintf("arg%d_1", i)
 		if i < len(b.recording.Names) {
-			names[i] = b.recording.Names[i]
+			name = b.recording.Names[i]
 		}
-		n := b.graph.Placeholder(names[i])
-		names[i] = n.Name()
+		n := b.graph.Placeholder(name)
 		if t, ok := leaves[i].(*torch.Tensor); !ok || t == nil {
 			continue
 		}
@@ -94,8 +92,12 @@ func (b *below) inputs(inputs []any) error {
 		b.values[same[0].ID()] = n
 	}
 	if len(leaves) != len(inputs) || slices.ContainsFunc(spec, func(s *ir.TreeSpec) bool { return !s.IsLeaf() }) {
+		params := make([]string, len(inputs))
+		for i := range params {
+			params[i] = fmt.Sprintf("arg%d", i)
+		}
 		in := ir.TupleSpec(ir.TupleSpec(spec...), &ir.TreeSpec{Type: "builtins.dict"})
-		b.graph.SetCodeGen(ir.PyTreeCodeGen{Args: names, In: in})
+		b.graph.SetCodeGen(ir.PyTreeCodeGen{Args: params, In: in})
 	}
 	return nil
 }
@@ -290,7 +292,7 @@ func (b *below) guard(schema *ir.Schema, n *ir.Node, results []any) {
 		return // a tensor
 	}
 	eq := b.graph.CallFunction(ir.FuncOf("operator.eq"), []ir.Arg{n, want})
-	b.graph.CallFunction(ir.OverloadOf("aten::_assert_scalar"), []ir.Arg{eq, ir.Str(fmt.Sprintf("%s: expected %s, with which the graph was recorded", schema.Op, want))})
+	b.graph.CallFunction(ir.OverloadOf("aten::_assert_scalar"), []ir.Arg{eq, ir.Str(fmt.Sprintf("%s: expected %v, with which the graph was recorded", schema.Op, results[0]))}, ir.Name("_assert_scalar"))
 }
 
 // output ends the graph with what the code returned.
