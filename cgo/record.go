@@ -20,6 +20,10 @@ type Recording struct {
 	// Reads allows values that depend on the inputs to be read, by item and its kin.
 	// Without it such a read fails where it happens.
 	Reads bool
+	// Functional, with Leaf, notes an operator that writes as the one that does not,
+	// where it writes tensors that [FunctionalWrap] gave or that were made meanwhile:
+	// views of what was written are made anew.
+	Functional bool
 }
 
 // A Recorded operator is one that was called, with its arguments, its results and
@@ -95,6 +99,9 @@ func (r Recording) start(inputs []*Tensor) error {
 	if r.Reads {
 		flags |= C.TFX_RECORD_READS
 	}
+	if r.Functional {
+		flags |= C.TFX_RECORD_FUNCTIONAL
+	}
 	impls := make([]uint64, len(inputs))
 	for i, t := range inputs {
 		p, ok := t.ptr()
@@ -159,6 +166,31 @@ func CloseRecorded(events []Recorded, err error) error {
 		closeAll(e.Results)
 	}
 	return err
+}
+
+// FunctionalWrap returns a tensor that stands for t in a functional recording, while
+// which t is not written.
+func FunctionalWrap(t *Tensor) (*Tensor, error) {
+	p, ok := t.ptr()
+	if !ok {
+		return nil, closedError("functional tensor")
+	}
+	defer t.unuse()
+	var r reply
+	return r.tensor("", C.tfx_functional_wrap(C.uint64_t(p), r.w(), replyWords, &r.out))
+}
+
+// FunctionalUnwrap returns the value that a tensor of [FunctionalWrap], or one made of
+// such, has now, and another handle of any other. Inside the recording it notes what
+// takes to bring the value up to date.
+func FunctionalUnwrap(t *Tensor) (*Tensor, error) {
+	p, ok := t.ptr()
+	if !ok {
+		return nil, closedError("functional tensor")
+	}
+	defer t.unuse()
+	var r reply
+	return r.tensor("", C.tfx_functional_unwrap(C.uint64_t(p), r.w(), replyWords, &r.out))
 }
 
 // RecordedSoFar reports how many operators the [Record] that this goroutine runs in

@@ -80,6 +80,12 @@ static inline int32_t tfx_record_start(uint32_t flags, const uint64_t* inputs, u
   return tfx_table->record_start(flags, inputs, ninputs, w, n, o);
 }
 static inline int32_t tfx_record_stop(uint64_t* w, uint64_t n, tfx_out* o) { return tfx_table->record_stop(w, n, o); }
+static inline int32_t tfx_functional_wrap(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->functional_wrap(t, w, n, o);
+}
+static inline int32_t tfx_functional_unwrap(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->functional_unwrap(t, w, n, o);
+}
 static inline int64_t tfx_recording(void) { return tfx_table->recording(); }
 static inline int32_t tfx_generator_new(uint64_t seed, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->generator_new(seed, w, n, o);

@@ -14,6 +14,13 @@ var negativeInfinity = math.Inf(-1)
 // everything else as it is. Follows copy.deepcopy of a module.
 func Copy(m Module) (Module, error) { return NewCopier().Module(m) }
 
+// CopyWith is [Copy] with f of each tensor in place of a copy of it.
+func CopyWith(m Module, f func(t *torch.Tensor) (*torch.Tensor, error)) (Module, error) {
+	k := NewCopier()
+	k.c.f = f
+	return k.Module(m)
+}
+
 // A Copier makes deep copies that share what the originals share: tensors that are
 // tied stay so across all that one Copier copies. It is no copier for many
 // goroutines.
@@ -21,7 +28,17 @@ type Copier struct{ c copier }
 
 // NewCopier returns a Copier that has copied nothing yet.
 func NewCopier() *Copier {
-	return &Copier{copier{map[Module]Module{}, map[*torch.Tensor]*torch.Tensor{}}}
+	return &Copier{copier{cloneTensor, map[Module]Module{}, map[*torch.Tensor]*torch.Tensor{}}}
+}
+
+func cloneTensor(t *torch.Tensor) (*torch.Tensor, error) {
+	return torch.Try(func() *torch.Tensor {
+		made := t.Clone()
+		if t.RequiresGrad() {
+			requireGrad(made)
+		}
+		return made
+	})
 }
 
 // Module returns the copy of a module.
@@ -52,6 +69,7 @@ func Duplicate(m Module) (Module, error) {
 var moduleType = reflect.TypeFor[Module]()
 
 type copier struct {
+	f       func(*torch.Tensor) (*torch.Tensor, error)
 	modules map[Module]Module
 	tensors map[*torch.Tensor]*torch.Tensor
 }
@@ -92,8 +110,9 @@ func (c *copier) tensor(t *torch.Tensor) *torch.Tensor {
 	}
 	made, ok := c.tensors[t]
 	if !ok {
-		if made = t.Clone(); t.RequiresGrad() {
-			requireGrad(made)
+		var err error
+		if made, err = c.f(t); err != nil {
+			panic(&torch.Error{Op: "CopyWith", Err: err})
 		}
 		c.tensors[t] = made
 	}

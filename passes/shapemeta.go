@@ -2,7 +2,6 @@ package passes
 
 import (
 	"errors"
-	"reflect"
 
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
@@ -162,27 +161,13 @@ func (p *shapeProp) bareModule(m nn.Module) (nn.Module, error) {
 	if p.modules[m] != nil {
 		return p.modules[m], nil
 	}
-	c, err := nn.Copy(m)
+	c, err := nn.CopyWith(m, func(t *torch.Tensor) (*torch.Tensor, error) {
+		v, err := p.bare(t)
+		bare, _ := v.(*torch.Tensor)
+		return bare, err
+	})
 	if err != nil {
 		return nil, err
-	}
-	for _, sub := range nn.Modules(c) {
-		v := reflect.ValueOf(sub).Elem()
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); !f.IsExported() {
-				continue
-			}
-			t, ok := v.Field(i).Interface().(*torch.Tensor)
-			if !ok || t == nil {
-				continue
-			}
-			bare, err := p.bare(t)
-			if err != nil {
-				return nil, err
-			}
-			v.Field(i).Set(reflect.ValueOf(bare))
-			t.Close() // of the copy
-		}
 	}
 	p.modules[m] = c
 	return c, nil

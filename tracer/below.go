@@ -18,6 +18,13 @@ type Recording struct {
 	// libtorch knows stay whole, as torch.export keeps them.
 	Leaf bool
 
+	// Functional, with Leaf, makes operators that write into those that do not: y.add_(1)
+	// is a new value, of y and of all that views it. What the code writes into its inputs
+	// and into the tensors of a module that is recorded is copied into them at the end,
+	// by aten.copy_; while recording nothing is written. Writes into other tensors, those
+	// of State also, stay. Follows torch.func.functionalize.
+	Functional bool
+
 	// GuardReads allows code that reads a value, by item or a condition on a tensor.
 	// The value becomes a constant of the graph, and the graph checks, by
 	// aten._assert_scalar, that it is the same. Without it such a read is an error.
@@ -75,8 +82,11 @@ func (r Recording) Record(root any, inputs ...any) (*ir.GraphModule, error) {
 		return nil, err
 	}
 	b.sizes = sizesOfRuns(b.symbols)
+	if r.Functional && !r.Leaf {
+		return nil, ir.Errorf(ir.ErrValue, "record: expected Leaf with Functional, got it alone: composite operators write inside")
+	}
 	for i := range b.sizes {
-		if err := b.run(i, call, inputs, leaves); err != nil {
+		if err := b.run(i, root, call, inputs, leaves); err != nil {
 			return nil, err
 		}
 	}
@@ -156,7 +166,7 @@ func results(out []reflect.Value) (any, error) {
 }
 
 // run records one run of the code.
-func (b *below) run(i int, call func(args []any) (any, error), inputs, leaves []any) (err error) {
+func (b *below) run(i int, root any, call func(args []any) (any, error), inputs, leaves []any) (err error) {
 	r := &recorded{leaves: leaves, numbers: map[uintptr]int{}}
 	b.runs = append(b.runs, r)
 	if i > 0 {
@@ -164,6 +174,11 @@ func (b *below) run(i int, call func(args []any) (any, error), inputs, leaves []
 			return err
 		}
 		if inputs, err = unflattenAs(inputs, r.leaves); err != nil {
+			return err
+		}
+	}
+	if b.recording.Functional {
+		if call, inputs, err = r.wrap(root, call, inputs); err != nil {
 			return err
 		}
 	}
@@ -178,9 +193,14 @@ func (b *below) run(i int, call func(args []any) (any, error), inputs, leaves []
 		}
 	}
 	var failed error
-	r.events, err = libtorch.Record(libtorch.Recording{Leaf: b.recording.Leaf, Reads: b.recording.GuardReads}, varying, func() {
-		if e := new(Tracer).protect(func() { r.out, failed = call(inputs) }); e != nil {
+	mode := libtorch.Recording{Leaf: b.recording.Leaf, Reads: b.recording.GuardReads, Functional: b.recording.Functional}
+	r.events, err = libtorch.Record(mode, varying, func() {
+		var out any
+		if e := new(Tracer).protect(func() { out, failed = call(inputs) }); e != nil {
 			failed = e
+		}
+		if r.spec, r.outs = flatten(out); failed == nil && b.recording.Functional {
+			failed = r.unwrap()
 		}
 	})
 	if err == nil {

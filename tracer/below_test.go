@@ -225,3 +225,53 @@ func TestRecordConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+type counter struct {
+	nn.Base
+	Count *torch.Tensor `nn:"count,buffer"`
+}
+
+func (m *counter) Forward(x *torch.Tensor) *torch.Tensor {
+	torch.Dispatch(ir.CallMethod, "add_", []any{m.Count, 1}, nil)
+	row := torch.As[*torch.Tensor](torch.Dispatch(ir.CallMethod, "select", []any{x, 0, 1}, nil))
+	torch.Dispatch(ir.CallMethod, "mul_", []any{row, m.Count}, nil)
+	return torch.Neg(x)
+}
+
+// As torch.func.functionalize: writes are new values, copied back at the end.
+func TestRecordFunctional(t *testing.T) {
+	x := floats(t, []float32{1, 2, 3, 4}, 2, 2)
+	m := &counter{Count: floats(t, []float32{6}, 1)}
+	gm, err := tracer.Recording{Leaf: true, Functional: true, Names: []string{"x"}}.Record(m, x)
+	require.NoError(t, err)
+	assert.Equal(t, `
+
+
+def forward(self, x):
+    count = self.count
+    add = torch.ops.aten.add.Tensor(count, 1)
+    select = torch.ops.aten.select.int(x, 0, 1)
+    mul = torch.ops.aten.mul.Tensor(select, add);  select = None
+    select_scatter = torch.ops.aten.select_scatter.default(x, mul, 0, 1);  mul = None
+    select_1 = torch.ops.aten.select.int(select_scatter, 0, 1);  select_1 = None
+    neg = torch.ops.aten.neg.default(select_scatter)
+    copy_ = torch.ops.aten.copy_.default(x, select_scatter);  x = select_scatter = copy_ = None
+    copy__1 = torch.ops.aten.copy_.default(count, add);  count = add = copy__1 = None
+    return neg
+    `, codeOf(t, gm))
+	before, err := torch.Data[float32](x)
+	require.NoError(t, err)
+	assert.Equal(t, []float32{1, 2, 3, 4}, before)
+	out, err := interpreter.New(gm).Run(context.Background(), x)
+	require.NoError(t, err)
+	for _, c := range []struct {
+		got  *torch.Tensor
+		want []float32
+	}{{out.(*torch.Tensor), []float32{-1, -2, -21, -28}}, {x, []float32{1, 2, 21, 28}}, {m.Count, []float32{7}}} {
+		got, err := torch.Data[float32](c.got)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, got)
+	}
+	_, err = tracer.Recording{Functional: true}.Record(m, x)
+	require.ErrorIs(t, err, ir.ErrValue)
+}

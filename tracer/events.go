@@ -32,7 +32,9 @@ type below struct {
 type recorded struct {
 	leaves  []any
 	events  []libtorch.Recorded
-	out     any
+	spec    *ir.TreeSpec    // of the result
+	outs    []any           // its leaves
+	writes  []write         // of a functional recording
 	numbers map[uintptr]int // tensors in the order of their appearance
 }
 
@@ -48,8 +50,7 @@ func (b *below) close() {
 		if i == 0 {
 			continue
 		}
-		_, leaves := flatten(r.out)
-		for _, v := range append(leaves, r.leaves...) {
+		for _, v := range slices.Concat(r.outs, r.leaves) {
 			t, ok := v.(*torch.Tensor)
 			if ok && !slices.Contains(b.runs[0].leaves, v) && !slices.ContainsFunc(slices.Collect(maps.Values(b.state)), func(s stated) bool { return s.tensor == t }) {
 				t.Close()
@@ -297,43 +298,30 @@ func (b *below) guard(schema *ir.Schema, n *ir.Node, results []any) {
 
 // output ends the graph with what the code returned.
 func (b *below) output() error {
-	spec, leaves := flatten(b.runs[0].out)
-	args := make([]ir.Arg, len(leaves))
-	for i := range leaves {
-		same := make([]any, len(b.runs))
-		for k, r := range b.runs {
-			other, all := flatten(r.out)
-			if other.String() != spec.String() {
-				return ir.Errorf(ir.ErrTrace, "record: expected one structure of results for all sizes, got %s and %s", spec, other)
-			}
-			if same[k] = all[i]; all[i] == nil {
-				continue
-			}
-			if t, ok := all[i].(*torch.Tensor); ok && t != nil {
-				h, err := t.Handle()
-				if err != nil {
-					return fmt.Errorf("record: result %d: %w", i, err)
-				}
-				same[k] = h
-			} else if a, ok := number(all[i]); ok {
-				if n, isInt := a.(ir.Int); isInt {
-					same[k] = int64(n)
-				}
-			}
+	first := b.runs[0]
+	for _, r := range b.runs {
+		if r.spec.String() != first.spec.String() {
+			return ir.Errorf(ir.ErrTrace, "record: expected one structure of results for all sizes, got %s and %s", first.spec, r.spec)
 		}
+	}
+	args := make([]ir.Arg, len(first.outs))
+	for i := range args {
 		var err error
-		if args[i], err = b.argument(same); err != nil {
+		if args[i], err = b.leaf(func(r *recorded) any { return r.outs[i] }); err != nil {
 			return fmt.Errorf("record: result %d: %w", i, err)
 		}
+	}
+	if err := b.writes(); err != nil {
+		return err
 	}
 	tree, inputs := b.graph.CodeGen().(ir.PyTreeCodeGen)
 	switch {
 	case inputs:
-		tree.Out = spec
+		tree.Out = first.spec
 		b.graph.SetCodeGen(tree)
 		b.graph.Output(ir.ListOf(args...))
 		return nil
-	case spec.IsLeaf():
+	case first.spec.IsLeaf():
 		b.graph.Output(args[0])
 		return nil
 	}
@@ -345,7 +333,7 @@ func (b *below) output() error {
 			values[i] = t.Value(n)
 		}
 	}
-	structured, err := spec.Unflatten(values)
+	structured, err := first.spec.Unflatten(values)
 	if err != nil {
 		return err
 	}
@@ -355,4 +343,29 @@ func (b *below) output() error {
 	}
 	b.graph.Output(result)
 	return nil
+}
+
+// leaf returns what stands for a value that the code has returned.
+func (b *below) leaf(of func(r *recorded) any) (ir.Arg, error) {
+	same := make([]any, len(b.runs))
+	for k, r := range b.runs {
+		v := of(r)
+		same[k] = v
+		if t, ok := v.(*torch.Tensor); ok {
+			if t == nil {
+				same[k] = nil
+				continue
+			}
+			h, err := t.Handle()
+			if err != nil {
+				return nil, err
+			}
+			same[k] = h
+		} else if a, ok := number(v); v != nil && ok {
+			if n, isInt := a.(ir.Int); isInt {
+				same[k] = int64(n)
+			}
+		}
+	}
+	return b.argument(same)
 }

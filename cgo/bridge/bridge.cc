@@ -51,6 +51,8 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
       .remove_batch_dim = tfx::remove_batch_dim,
       .record_start = tfx::record_start,
       .record_stop = tfx::record_stop,
+      .functional_wrap = tfx::functional_wrap,
+      .functional_unwrap = tfx::functional_unwrap,
       .recording = tfx::recording,
       .generator_new = tfx::generator_new,
       .generator_seed = tfx::generator_seed,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
 #include <ATen/functorch/BatchedTensorImpl.h>
@@ -66,6 +67,7 @@ class Recording {
   }
 
   bool derived(const at::Tensor& t) const { return t.defined() && derived_.count(t.unsafeGetTensorImpl()) != 0; }
+  bool functional() const { return (flags_ & TFX_RECORD_FUNCTIONAL) != 0; }
   bool leaves() const { return (flags_ & TFX_RECORD_LEAF) != 0; }
   bool reads() const { return (flags_ & TFX_RECORD_READS) != 0; }
 
@@ -313,12 +315,12 @@ class Unseen {
  public:
   Unseen() {
     if (Recording::current() == nullptr) return;
-    top_.emplace(Recording::kKey);
+    above_.emplace(c10::DispatchKeySet({Recording::kKey, c10::DispatchKey::Functionalize}));
     leaf_.emplace(c10::impl::TorchDispatchModeTLS());
   }
 
  private:
-  std::optional<c10::impl::ExcludeDispatchKeyGuard> top_;
+  std::optional<c10::impl::ExcludeDispatchKeyGuard> above_;
   std::optional<Mode> leaf_;
 };
 
@@ -332,6 +334,10 @@ inline int32_t record_start(uint32_t flags, const uint64_t* inputs, uint64_t nin
     if (current != nullptr) throw Fault("bridge: this thread is recording already");
     auto r = std::make_unique<Recording>(flags);
     for (uint64_t i = 0; i < ninputs; i++) r->derive(tensor(inputs[i]));
+    if (flags & TFX_RECORD_FUNCTIONAL) {
+      at::functionalization::impl::setFunctionalizationReapplyViewsTLS(true);
+      c10::impl::tls_set_dispatch_key_included(c10::DispatchKey::Functionalize, true);
+    }
     if (flags & TFX_RECORD_LEAF) {
       c10::impl::TorchDispatchModeTLS::set_state(Interpreter::mode());
     } else {
@@ -343,11 +349,33 @@ inline int32_t record_start(uint32_t flags, const uint64_t* inputs, uint64_t nin
 
 inline int32_t record_stop(uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   c10::impl::tls_set_dispatch_key_included(Recording::kKey, false);
-  if (Recording::current() != nullptr && Recording::current()->leaves()) c10::impl::TorchDispatchModeTLS::set_state({});
   const std::unique_ptr<Recording> r = std::move(Recording::current());
+  if (r != nullptr && r->leaves()) c10::impl::TorchDispatchModeTLS::set_state({});
+  if (r != nullptr && r->functional()) {
+    c10::impl::tls_set_dispatch_key_included(c10::DispatchKey::Functionalize, false);
+    at::functionalization::impl::setFunctionalizationReapplyViewsTLS(false);
+  }
   return guarded(w, n, o, [&](Writer& out) {
     if (r == nullptr) throw Fault("bridge: this thread is not recording");
     r->write(out);
+  });
+}
+
+// functional_wrap makes a tensor that stands for t while a recording is functional:
+// what is written into it is a new value of it, and t stays as it is.
+inline int32_t functional_wrap(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+  return guarded(w, n, o, [&](Writer& out) { out.tensor(at::functionalization::impl::to_functional_tensor(tensor(t))); });
+}
+
+// functional_unwrap returns the value that such a tensor has now, and any other as it is.
+inline int32_t functional_unwrap(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+  return guarded(w, n, o, [&](Writer& out) {
+    at::Tensor x = tensor(t);
+    if (at::functionalization::impl::isFunctionalTensor(x)) {
+      at::functionalization::impl::sync(x);
+      x = at::functionalization::impl::from_functional_tensor(x);
+    }
+    out.tensor(std::move(x));
   });
 }
 

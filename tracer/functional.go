@@ -1,0 +1,127 @@
+package tracer
+
+import (
+	"fmt"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// A write is a tensor that a functional recording has kept from being written.
+type write struct {
+	of     *torch.Tensor    // as it was given
+	stands *torch.Tensor    // what the code got in its place
+	value  *libtorch.Tensor // what that held in the end
+}
+
+// wrap gives code stand-ins of its inputs, and of the tensors of the module that it is.
+func (r *recorded) wrap(root any, call func([]any) (any, error), inputs []any) (func([]any) (any, error), []any, error) {
+	made := map[*torch.Tensor]*torch.Tensor{}
+	wrap := func(t *torch.Tensor) (*torch.Tensor, error) {
+		if t == nil || made[t] != nil {
+			return made[t], nil
+		}
+		h, err := t.Handle()
+		if err != nil {
+			return nil, err
+		}
+		if h, err = libtorch.FunctionalWrap(h); err != nil {
+			return nil, err
+		}
+		made[t] = torch.FromHandle(h)
+		r.writes = append(r.writes, write{of: t, stands: made[t]})
+		return made[t], nil
+	}
+	wrapped := make([]any, len(r.leaves))
+	for i, v := range r.leaves {
+		wrapped[i] = v
+		if t, ok := v.(*torch.Tensor); ok {
+			var err error
+			if wrapped[i], err = wrap(t); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	inputs, err := unflattenAs(inputs, wrapped)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m, ok := root.(nn.Module); ok {
+		copied, err := nn.CopyWith(m, wrap)
+		if err != nil {
+			return nil, nil, err
+		}
+		if call, err = callable(copied); err != nil {
+			return nil, nil, err
+		}
+	}
+	return call, inputs, nil
+}
+
+// unwrap puts the values in the places of what stood for them. It runs inside the
+// recording, since a value that is not up to date is computed then.
+func (r *recorded) unwrap() error {
+	for i, v := range r.outs {
+		t, ok := v.(*torch.Tensor)
+		if !ok || t == nil {
+			continue
+		}
+		h, err := t.Handle()
+		if err != nil {
+			return err
+		}
+		if h, err = libtorch.FunctionalUnwrap(h); err != nil {
+			return err
+		}
+		r.outs[i] = torch.FromHandle(h)
+	}
+	for i := range r.writes {
+		h, err := r.writes[i].stands.Handle()
+		if err != nil {
+			return err
+		}
+		if r.writes[i].value, err = libtorch.FunctionalUnwrap(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writes copies into the inputs, and into the module's tensors, what was written.
+func (b *below) writes() error {
+	for i, w := range b.runs[0].writes {
+		of, err := w.of.Handle()
+		if err != nil {
+			return err
+		}
+		if of.ID() == w.value.ID() {
+			continue
+		}
+		same := make([]any, len(b.runs))
+		for k, r := range b.runs {
+			same[k] = r.writes[i].value
+		}
+		value, err := b.argument(same)
+		if err != nil {
+			return fmt.Errorf("record: what was written: %w", err)
+		}
+		into, err := b.argument(columnOf(b.runs, func(r *recorded) any { h, _ := r.writes[i].of.Handle(); return h }))
+		if err != nil {
+			return fmt.Errorf("record: what was written into: %w", err)
+		}
+		n := b.graph.CallFunction(ir.OverloadOf("aten::copy_"), []ir.Arg{into, value}, ir.Name("copy_"))
+		n.Meta().Set(ir.MetaVal, value.(*ir.Node).Meta().Get(ir.MetaVal))
+	}
+	return nil
+}
+
+// columnOf returns what something is in each run.
+func columnOf(runs []*recorded, of func(r *recorded) any) []any {
+	same := make([]any, len(runs))
+	for k, r := range runs {
+		same[k] = of(r)
+	}
+	return same
+}
