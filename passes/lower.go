@@ -202,7 +202,7 @@ func (l *lowering) record(ctx context.Context, args []any) (*ir.GraphModule, err
 	g := l.module.Graph()
 	r := tracer.Recording{Leaf: l.leaf, State: l.state, Dynamic: l.dynamic, OnOperator: l.annotate}
 	for _, n := range g.Find(ir.Placeholder, nil) {
-		r.Names = append(r.Names, n.Name())
+		r.Names = append(r.Names, n.Target().String())
 	}
 	run := interpreter.New(l.module, interpreter.InSubgraphs(), interpreter.WithHandler(interpreter.Around(shapeHandler{prop: l.prop}, l.note)))
 	lowered, err := r.Record(func(values ...any) (any, error) {

@@ -2,6 +2,7 @@ package passes_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -196,4 +197,27 @@ func TestLowerDynamicFixed(t *testing.T) {
 	}, torch.Randn(4, 3))
 	require.ErrorIs(t, err, ir.ErrTrace)
 	require.ErrorContains(t, err, "operator 0: expected the same for all sizes, got aten::relu with n=4 and aten::neg with n=9: the code decides by a size")
+}
+
+// A traced graph, with a layer and a method in it, becomes one of ATen operators.
+func ExampleLower() {
+	gm, err := tracer.SymbolicTrace(nn.NewSequential(nn.NewLinear(3, 4), nn.NewGELU()))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lowered, err := passes.Lower(context.Background(), gm, []any{torch.Ones(2, 3)}, passes.Dynamic(tracer.Dim{Symbol: "batch"}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(lowered.Graph())
+	// Output:
+	// graph():
+	//     %input_1 : [num_users=1] = placeholder[target=input]
+	//     %_0_weight : [num_users=1] = get_attr[target=0.weight]
+	//     %_0_bias : [num_users=1] = get_attr[target=0.bias]
+	//     %linear : [num_users=1] = call_function[target=torch.ops.aten.linear.default](args = (%input_1, %_0_weight, %_0_bias), kwargs = {})
+	//     %gelu : [num_users=1] = call_function[target=torch.ops.aten.gelu.default](args = (%linear,), kwargs = {})
+	//     return gelu
 }

@@ -30,6 +30,20 @@
 // where it is used first, while in Python it does where it is read first; nn.Read
 // reads it.
 //
+// # Recording
+//
+// A trace sees the calls that Go code makes. [Record] sees what any code makes
+// libtorch compute: it runs a model or function on real tensors, or on tensors
+// without elements, and notes the operators below libtorch's dispatcher, as make_fx
+// does in Python:
+//
+//	gm, err := tracer.Record(model, x)                       // conv2d, linear: as they were called
+//	gm, err = tracer.Recording{Leaf: true}.Record(model, x)  // convolution, addmm: what they bottom out in
+//
+// The graph has ATen operators alone, which is what .pt2 files hold. [Recording] says
+// what happens to writes, to values that are read, and to sizes. To do the same to a
+// graph, see passes.Lower.
+//
 // A Tracer traces one root at a time. Traces by different tracers are
 // independent of each other.
 package tracer

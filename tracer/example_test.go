@@ -3,6 +3,7 @@ package tracer_test
 import (
 	"fmt"
 
+	"github.com/torchfx-go/torchfx/nn"
 	"github.com/torchfx-go/torchfx/operator"
 	torch "github.com/torchfx-go/torchfx/torchops"
 	"github.com/torchfx-go/torchfx/tracer"
@@ -57,4 +58,51 @@ func ExampleConcrete() {
 	//     _assert = torch._assert(eq, 'negate has been specialized to have value False but got another value');  eq = _assert = None
 	//     add = x_1 + x_2;  x_1 = x_2 = None
 	//     return pytree.tree_unflatten([add], self._out_spec)
+}
+
+// A recording holds the operators that libtorch was called for.
+func ExampleRecord() {
+	x := torch.Ones(2, 3)
+	gm, err := tracer.Record(func(x *torch.Tensor) *torch.Tensor {
+		y := torch.Softmax(x.Add(1), -1)
+		return y.Mul(2)
+	}, x)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(gm.Graph())
+	// Output:
+	// graph():
+	//     %arg0_1 : [num_users=1] = placeholder[target=arg0_1]
+	//     %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%arg0_1, 1), kwargs = {})
+	//     %softmax : [num_users=1] = call_function[target=torch.ops.aten.softmax.int](args = (%add, -1), kwargs = {})
+	//     %mul : [num_users=1] = call_function[target=torch.ops.aten.mul.Tensor](args = (%softmax, 2), kwargs = {})
+	//     return mul
+}
+
+// At the leaves, operators that are made of others give way to these; a size that is
+// asked for stays a symbol.
+func ExampleRecording_Record() {
+	linear := nn.NewLinear(3, 4)
+	gm, err := tracer.Recording{Leaf: true, Names: []string{"x"}, Dynamic: []tracer.Dim{{Symbol: "batch"}}}.Record(linear, torch.Ones(2, 3))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text, err := gm.Readable()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(text)
+	// Output:
+	// class Linear(torch.nn.Module):
+	//     def forward(self, x: "f32[batch, 3]"):
+	//         # No stacktrace found for following nodes
+	//         weight: "f32[4, 3]" = self.weight
+	//         t: "f32[3, 4]" = torch.ops.aten.t.default(weight);  weight = None
+	//         bias: "f32[4]" = self.bias
+	//         addmm: "f32[batch, 4]" = torch.ops.aten.addmm.default(bias, x, t);  bias = x = t = None
+	//         return addmm
 }
