@@ -2,6 +2,7 @@ package export
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -110,11 +111,37 @@ func (l *lifter) program() *Program {
 	p.Signature = Signature{inputs, outputs}
 	l.convention(&p)
 	l.keepState(&p)
+	l.ranges(&p)
 	p.Warnings = append(slices.Clone(p.Warnings), l.notes...)
 	if l.faults.any() {
 		return nil
 	}
 	return &p
+}
+
+// ranges gives the symbols of the inputs that have none a range: from 2, as
+// torch.export takes sizes that may vary, or from the size that was met, if that is less.
+func (l *lifter) ranges(p *Program) {
+	has := map[string]bool{}
+	for _, r := range p.Ranges {
+		has[r.Text] = true
+	}
+	p.Ranges = slices.Clone(p.Ranges)
+	for _, n := range l.graph.Find(ir.Placeholder, nil) {
+		meta, ok := n.Meta().Get(ir.MetaVal).(ir.TensorMeta)
+		if !ok {
+			continue
+		}
+		for _, size := range meta.Sizes {
+			if size.Expr() == nil {
+				continue
+			}
+			if name, ok := size.Expr().Symbol(); ok && !has[name] {
+				has[name] = true
+				p.Ranges = append(p.Ranges, Range{Expr: size.Expr(), Text: name, Min: min(2, size.Hint()), Max: math.MaxInt64})
+			}
+		}
+	}
 }
 
 // collect finds the attributes that become inputs: those that the graph reads, and

@@ -156,7 +156,7 @@ def forward(self, x):
     reshape = torch.ops.aten.reshape.default(cat, [2, sym_size_int, -1]);  cat = sym_size_int = None
     return reshape
     `, code)
-	assert.Equal(t, "f32[2, n, 2*length]", low.Graph().Lookup("reshape").Meta().Get(ir.MetaVal).(ir.TensorMeta).Text(false, false))
+	assert.Equal(t, "f32[2, s_n, 2*s_length]", low.Graph().Lookup("reshape").Meta().Get(ir.MetaVal).(ir.TensorMeta).Text(false, false))
 	x := torch.Randn(3, 5, 2)
 	want, err := interpreter.New(gm).Run(context.Background(), x)
 	require.NoError(t, err)
@@ -175,7 +175,7 @@ func TestLowerDynamicFixed(t *testing.T) {
 		f    any
 		want string
 	}{
-		{"by a number", func(x *torch.Tensor) *torch.Tensor { return x.View(4, -1) }, "record with n=5: run node view (view): shape '[4, -1]' is invalid for input of size 15"},
+		{"by a number", func(x *torch.Tensor) *torch.Tensor { return x.View(4, -1) }, "record with s_n=5: run node view (view): shape '[4, -1]' is invalid for input of size 15"},
 		{"by a decision", func(x *torch.Tensor) *torch.Tensor { return torch.Relu(x) }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestLowerDynamicFixed(t *testing.T) {
 		return torch.Relu(x)
 	}, torch.Randn(4, 3))
 	require.ErrorIs(t, err, ir.ErrTrace)
-	require.ErrorContains(t, err, "operator 0: expected the same for all sizes, got aten::relu with n=4 and aten::neg with n=9: the code decides by a size")
+	require.ErrorContains(t, err, "operator 0: expected the same for all sizes, got aten::relu with s_n=4 and aten::neg with s_n=9: the code decides by a size")
 }
 
 // A traced graph, with a layer and a method in it, becomes one of ATen operators.

@@ -14,7 +14,7 @@ import (
 type Dim struct {
 	Input  int    // which leaf of the inputs, from 0
 	Dim    int    // which dimension of it; a negative one counts from the end
-	Symbol string // its name; dimensions of one symbol have one size
+	Symbol string // its name; dimensions of one symbol have one size. PyTorch's begin with "s": another is prefixed with "s_"
 	Step   int64  // sizes go up in this step, for code that needs multiples of it; 0 is 1
 }
 
@@ -53,6 +53,9 @@ func (r Recording) symbols(leaves []any) ([]symbol, error) {
 		}
 		if !isIdentifier(d.Symbol) {
 			return nil, ir.Errorf(ir.ErrValue, "record: dimension %d of input %d: expected a name for its symbol, got %q", d.Dim, d.Input, d.Symbol)
+		}
+		if d.Symbol[0] != 's' {
+			d.Symbol = "s_" + d.Symbol // by the letter PyTorch knows sizes from other numbers
 		}
 		size := int64(shape[d.Dim])
 		i := 0
@@ -165,13 +168,13 @@ func (a *size) times(b *size) *size {
 	return &size{op: '*', parts: []*size{a, b}}
 }
 
-// text writes the size as SymPy's parser reads it.
+// text writes the size as SymPy's parser reads it, with the assumptions of PyTorch.
 func (a *size) text(symbols []symbol) string {
 	switch a.op {
 	case 'n':
 		return fmt.Sprint(a.n)
 	case 's':
-		return symbols[a.n].name
+		return "Symbol('" + symbols[a.n].name + "', positive=True, integer=True)"
 	case '/':
 		return fmt.Sprintf("(%s//%s)", a.parts[0].text(symbols), a.parts[1].text(symbols))
 	}

@@ -1,12 +1,15 @@
 package tracer
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
+
+var symbolText = regexp.MustCompile(`Symbol\('(\w+)', positive=True, integer=True\)`)
 
 // Numbers are found again from their values in the runs.
 func TestSolve(t *testing.T) {
@@ -37,7 +40,7 @@ func TestSolve(t *testing.T) {
 			got, ok := solve(values, two, runs)
 			require.Equal(t, c.want != "", ok)
 			if ok {
-				assert.Equal(t, c.want, got.text(two))
+				assert.Equal(t, c.want, symbolText.ReplaceAllString(got.text(two), "$1"))
 			}
 		})
 	}

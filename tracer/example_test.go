@@ -98,11 +98,11 @@ func ExampleRecording_Record() {
 	fmt.Print(text)
 	// Output:
 	// class Linear(torch.nn.Module):
-	//     def forward(self, x: "f32[batch, 3]"):
+	//     def forward(self, x: "f32[s_batch, 3]"):
 	//         # No stacktrace found for following nodes
 	//         weight: "f32[4, 3]" = self.weight
 	//         t: "f32[3, 4]" = torch.ops.aten.t.default(weight);  weight = None
 	//         bias: "f32[4]" = self.bias
-	//         addmm: "f32[batch, 4]" = torch.ops.aten.addmm.default(bias, x, t);  bias = x = t = None
+	//         addmm: "f32[s_batch, 4]" = torch.ops.aten.addmm.default(bias, x, t);  bias = x = t = None
 	//         return addmm
 }
