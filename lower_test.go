@@ -104,10 +104,8 @@ func TestLoweredInPython(t *testing.T) {
 			if c.leaves {
 				opts = append(opts, passes.ToLeaves())
 			}
-			lowered, err := passes.Lower(context.Background(), gm, c.inputs(2), opts...)
-			require.NoError(t, err)
 			path := filepath.Join(dir, c.name+".pt2")
-			require.NoError(t, torchfx.Save(path, lowered))
+			require.NoError(t, torchfx.Save(path, gm, torchfx.LoweredOn(c.inputs(2), opts...)))
 			p, err := torchfx.Load(path)
 			require.NoError(t, err)
 			defer p.Close()

@@ -24,6 +24,7 @@ type saveConfig struct {
 	keepShape bool
 	extra     map[string][]byte
 	write     []export.WriteOption
+	lower     func(*ir.GraphModule) (*ir.GraphModule, error)
 }
 
 // SavedFrom names the program that a module came from, see [export.LiftFrom].
@@ -41,6 +42,16 @@ func WithExtraFiles(files map[string][]byte) SaveOption {
 // any more, are described by a run without elements.
 func KeepShapes() SaveOption { return func(c *saveConfig) { c.keepShape = true } }
 
+// LoweredOn lowers the graph to ATen operators first, by [passes.Lower] on args: what a
+// traced model needs. Default: the graph has ATen operators.
+func LoweredOn(args []any, opts ...passes.LowerOption) SaveOption {
+	return func(c *saveConfig) {
+		c.lower = func(m *ir.GraphModule) (*ir.GraphModule, error) {
+			return passes.Lower(context.Background(), m, args, opts...)
+		}
+	}
+}
+
 // SaveProgress has f called as the file is written, with bytes done and bytes
 // altogether.
 func SaveProgress(f func(done, total int64)) SaveOption {
@@ -57,7 +68,8 @@ func SaveProgress(f func(done, total int64)) SaveOption {
 //   - Shapes in the file follow the rewritten graph. Sizes stay symbolic where they
 //     depend on the inputs; where that cannot be found out, the nodes are named in the
 //     error.
-//   - Functions of Python (torch.relu) and modules must be lowered to ATen first.
+//   - Functions of Python (torch.relu) and modules are lowered to ATen first, see
+//     [LoweredOn].
 //
 // See [export.Save] and [export.Lift] for what is written and refused.
 func Save(path string, m *ir.GraphModule, opts ...SaveOption) error {
@@ -94,7 +106,13 @@ func (p *Program) Save(path string, opts ...SaveOption) error {
 
 // program makes the program that is written of m.
 func (c *saveConfig) program(m *ir.GraphModule) (*export.Program, error) {
-	m = lowered(m).Clone()
+	if c.lower != nil {
+		var err error
+		if m, err = c.lower(m); err != nil {
+			return nil, err
+		}
+	}
+	m = m.Clone()
 	if c.device != nil {
 		moveValues(m, *c.device)
 	}
@@ -135,11 +153,6 @@ func (c *saveConfig) bound(symbol string) (least, greatest int64) {
 	}
 	return math.MinInt64, math.MaxInt64
 }
-
-// lowered is the place where a graph of torch functions and modules becomes one of
-// ATen operators. Until there is a lowering, such graphs are refused by the writer,
-// which names their nodes.
-func lowered(m *ir.GraphModule) *ir.GraphModule { return m }
 
 // A lender makes tensors for the writer over the memory of libtorch's, which is not
 // copied where it is the host's.
