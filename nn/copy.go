@@ -112,7 +112,7 @@ func (c *copier) tensor(t *torch.Tensor) *torch.Tensor {
 	if !ok {
 		var err error
 		if made, err = c.f(t); err != nil {
-			panic(&torch.Error{Op: "CopyWith", Err: err})
+			panic(&torch.Error{Op: "copy", Err: err})
 		}
 		c.tensors[t] = made
 	}
