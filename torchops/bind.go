@@ -28,6 +28,9 @@ func (c *call) bind(args []any, kw []Kwarg) ([]any, error) {
 	}
 	for i := range s.Args {
 		p := &s.Args[i]
+		if values[i] == (missing{}) {
+			return nil, mismatchf("%s() is missing value for argument '%s'. Declaration: %s", s.Name(), p.Name, s)
+		}
 		v, err := normalize(values[i])
 		if err != nil {
 			return nil, err
@@ -46,6 +49,9 @@ func (c *call) bind(args []any, kw []Kwarg) ([]any, error) {
 	}
 	return values, nil
 }
+
+// missing stands for an argument that is not given and has no default.
+type missing struct{}
 
 // arrange returns one value per argument of the schema, defaults where none was
 // given, without looking at them.
@@ -78,10 +84,9 @@ func (c *call) arrange(args []any, kw []Kwarg) ([]any, error) {
 		if given[i] {
 			continue
 		}
-		if s.Args[i].Default == nil {
-			return nil, mismatchf("%s() is missing value for argument '%s'. Declaration: %s", s.Name(), s.Args[i].Name, s)
+		if values[i] = s.Args[i].Default; s.Args[i].Default == nil {
+			values[i] = missing{}
 		}
-		values[i] = s.Args[i].Default
 	}
 	return values, nil
 }

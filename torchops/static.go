@@ -108,6 +108,9 @@ func (c *Candidate) operands(values []any, strict func(i int) bool) (fits, sure 
 		return false, false
 	}
 	for i, v := range values {
+		if v == (missing{}) {
+			return false, false
+		}
 		o, fits, sure := c.operand(v, &schema.Args[i], strict(i))
 		if !fits {
 			return false, sure
