@@ -3,7 +3,6 @@ package interpreter
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -17,7 +16,7 @@ import (
 // at, too. Each cause is named once, with the nodes that need it. nil is no
 // promise that a run succeeds: shapes and values are seen then.
 func Check(module *ir.GraphModule) error {
-	c := checking{seen: map[*ir.GraphModule]bool{}}
+	c := checking{seen: map[*ir.GraphModule]bool{}, byWhat: map[string]*fault{}}
 	c.module("", module)
 	var faults []error
 	for _, f := range c.faults {
@@ -29,11 +28,11 @@ func Check(module *ir.GraphModule) error {
 type checking struct {
 	seen   map[*ir.GraphModule]bool
 	faults []*fault
+	byWhat map[string]*fault
 }
 
 // A fault is what is missing and the nodes that need it.
 type fault struct {
-	what  string
 	nodes []string
 	err   error
 }
@@ -67,11 +66,13 @@ func (c *checking) module(path string, m *ir.GraphModule) {
 func (c *checking) node(path string, m *ir.GraphModule, n *ir.Node) {
 	report := func(what string, err error) {
 		name := path + n.Name()
-		if i := slices.IndexFunc(c.faults, func(f *fault) bool { return f.what == what }); i >= 0 {
-			c.faults[i].nodes = append(c.faults[i].nodes, name)
+		if f := c.byWhat[what]; f != nil {
+			f.nodes = append(f.nodes, name)
 			return
 		}
-		c.faults = append(c.faults, &fault{what, []string{name}, err})
+		f := &fault{[]string{name}, err}
+		c.byWhat[what] = f
+		c.faults = append(c.faults, f)
 	}
 	target := n.Target().String()
 	switch n.Op() {
@@ -102,7 +103,18 @@ func (c *checking) function(f *ir.Func, report func(string, error)) {
 	}
 }
 
+// explained is how many unknown names are compared with all known ones, which a
+// file could have a hundred thousand of.
+const explained = 64
+
 func (c *checking) called(f *ir.Func, report func(string, error)) {
+	if torch.Implemented(f) {
+		return
+	}
+	if len(c.faults) >= explained || c.byWhat[f.Name()] != nil {
+		report(f.Name(), ir.Errorf(ir.ErrUnsupported, "%s: expected a function that is known here", f.Name()))
+		return
+	}
 	switch err := torch.Check(f); {
 	case errors.Is(err, ir.ErrMissing):
 		report("libtorch", err) // once, not for each operator

@@ -12,8 +12,9 @@
 //     panic with an *[Error], which [Try] and the other boundaries return;
 //   - [Call] by the dispatcher's name, for every operator that libtorch and the
 //     custom libraries opened in it have;
-//   - [Invoke] by an *ir.Func, for what a graph's call_function names: operators,
-//     Python's operator and math modules, sizes, symbolic numbers;
+//   - [Invoke] by an *ir.Func, for what a graph names: functions and methods of
+//     torch by the signatures that Python tries, in any of their spellings,
+//     operators, Python's operator and math modules and builtins; see [Check];
 //   - package libtorch below, which converts nothing.
 //
 // # Real and traced

@@ -30,9 +30,6 @@ func Invoke(m *libtorch.Mode, f *ir.Func, args []any, kw []Kwarg) (any, error) {
 	return nil, failed(f.Name(), nil, nil, Check(f))
 }
 
-// Implemented reports whether [Invoke] knows what f is; see [Check].
-func Implemented(f *ir.Func) bool { return Check(f) == nil }
-
 // implementations holds what is computed on this side of the dispatcher, filled
 // while packages are initialised, and what was found for other names since.
 var implementations sync.Map // *ir.Func -> *implementation
