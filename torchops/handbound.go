@@ -110,7 +110,7 @@ func init() {
 	defineBound(tensorMethod+"item", func(b *binding) (any, error) { return item(b.mode, b.self) }, "")
 	defineBound(tensorMethod+"tolist", func(b *binding) (any, error) { return b.toList() }, "")
 	defineBound(tensorMethod+"requires_grad_", func(b *binding) (any, error) {
-		return b.op("aten::requires_grad_", []any{b.self, b.values[0] != false})
+		return CallMode(nil, "aten::requires_grad_", []any{b.self, b.values[0] != false}, nil) // no call of the dispatcher in Python
 	}, "bool requires_grad=True")
 	defineBound(tensorMethod+"copy_", func(b *binding) (any, error) {
 		return b.op("aten::copy_", []any{b.self, b.values[0], b.bool(1)})

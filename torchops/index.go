@@ -23,6 +23,7 @@ type indexing struct {
 	indices []any   // for the index operator: nil for a dimension without one
 	indexed bool    // some of indices is a tensor
 	views   int     // operators applied
+	assign  bool    // t[index] = v, where a slice that takes all makes no view
 }
 
 // getItem is t[index].
@@ -51,7 +52,7 @@ func setItem(m *libtorch.Mode, t *Tensor, index, v any) error {
 	if !isTensor && kindOf(v) == notNumber {
 		return ir.Errorf(ir.ErrType, "can't assign a %s to a tensor", typeName(v))
 	}
-	x := indexing{mode: m, scope: NewScope(), self: t}
+	x := indexing{mode: m, scope: NewScope(), self: t, assign: true}
 	defer x.scope.Close()
 	var err error
 	switch index {
@@ -77,16 +78,71 @@ func setItem(m *libtorch.Mode, t *Tensor, index, v any) error {
 	if !x.indexed {
 		return x.step("aten::fill_.Scalar", self, v)
 	}
-	info, err := self.info()
-	if err != nil {
-		return err
-	}
 	if !isTensor {
-		if v, err = x.make("aten::scalar_tensor", []any{v}, Kw("dtype", info.DType), Kw("device", info.Device)); err != nil {
+		if done, err := x.fill(v); done || err != nil {
+			return err
+		}
+		info, err := self.info()
+		if err != nil {
+			return err
+		}
+		number, err := callTensorMode(nil, "aten::scalar_tensor", []any{v}, Kw("dtype", info.DType), Kw("device", info.Device))
+		if err != nil {
+			return err
+		}
+		x.scope.Add(number)
+		if v, err = x.make("aten::lift_fresh", []any{number}); err != nil {
 			return err
 		}
 	}
 	return x.step("aten::index_put_", self, x.indices, v)
+}
+
+// fill assigns a number where one tensor is the index: by a mask, or by places in
+// one dimension. done is false where it is neither.
+func (x *indexing) fill(v any) (done bool, err error) {
+	dim := -1
+	for i, index := range x.indices {
+		if index == nil {
+			continue
+		}
+		if dim >= 0 {
+			return false, nil
+		}
+		dim = i
+	}
+	index := x.indices[dim].(*Tensor)
+	info, err := index.info()
+	if err != nil {
+		return false, err
+	}
+	self, err := x.self.info()
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case isMask(info.DType):
+		for range len(self.Sizes) - dim - len(info.Sizes) {
+			if index, err = x.make("aten::unsqueeze", []any{index, -1}); err != nil {
+				return false, err
+			}
+		}
+		return true, x.step("aten::masked_fill_.Scalar", x.self, index, v)
+	case info.DType != ir.Int64:
+		return false, nil
+	case len(info.Sizes) > 1:
+		if index, err = x.make("aten::reshape", []any{index, []int{-1}}); err != nil {
+			return false, err
+		}
+	}
+	return true, x.step("aten::index_fill_.int_Scalar", x.self, dim, index, v)
+}
+
+// callTensorMode calls an operator that returns a tensor.
+func callTensorMode(m *libtorch.Mode, op string, args []any, kw ...Kwarg) (*Tensor, error) {
+	v, err := CallMode(m, op, args, kw)
+	t, _ := v.(*Tensor)
+	return t, err
 }
 
 // make calls an operator whose result is needed until the end.
@@ -126,7 +182,7 @@ func (x *indexing) apply(index any) error {
 	if kind != "tuple" && !listIsTuple(parts) {
 		if s, ok := index.(ir.Slice); ok {
 			// a slice that stands alone makes a view even if it takes all
-			return x.slice(s, true)
+			return x.slice(s, !x.assign)
 		}
 		parts = []any{index}
 	}

@@ -78,15 +78,18 @@ func orCPU(v any) any {
 
 // fresh ends the making of a tensor as Python does.
 func (b *binding) fresh(t *Tensor, requiresGrad bool) (any, error) {
-	v, err := b.op("aten::lift_fresh", []any{t})
-	_ = t.Close()
-	if err != nil {
-		return nil, err
+	if _, isTensor := b.values[0].(*Tensor); !isTensor {
+		v, err := b.op("aten::lift_fresh", []any{t})
+		_ = t.Close()
+		if err != nil {
+			return nil, err
+		}
+		t = v.(*Tensor)
 	}
-	t = v.(*Tensor)
 	if _, err := discard(b.op("aten::detach_", []any{t})); err != nil {
 		return nil, err
 	}
+	var err error
 	if requiresGrad {
 		err = requireGrad(t)
 	}
@@ -99,9 +102,20 @@ func (b *binding) fresh(t *Tensor, requiresGrad bool) (any, error) {
 // asTensor is torch.as_tensor: a tensor itself where nothing has to change.
 func (b *binding) asTensor(data, dtype, device any) (any, error) {
 	if t, ok := data.(*Tensor); ok {
-		self := *b
-		self.self = t
-		return self.convert(conversion{dtype: dtype, device: device})
+		info, err := t.info()
+		if err != nil {
+			return nil, err
+		}
+		d, dt := info.Device, info.DType
+		if device != nil {
+			if d, err = deviceOf(device); err != nil {
+				return nil, err
+			}
+		}
+		if want, ok := dtypeOf(dtype); ok {
+			dt = want
+		}
+		return b.op("aten::to.device", []any{t, d, dt})
 	}
 	t, err := b.fromData(data, dtype, device, false)
 	if err != nil {

@@ -103,7 +103,7 @@ func (b *binding) typed() (any, error) {
 	case nil:
 		return typeText(info.DType, info.Device, info.Layout), nil
 	case DType:
-		c.dtype = v
+		c.dtype, c.device = v, nil
 	case *ir.Func:
 		if c.dtype, c.device, err = legacyType(v.Name()); err != nil {
 			return nil, err
