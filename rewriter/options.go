@@ -98,8 +98,9 @@ func Commutative() Option { return func(c *config) { c.commutative = true } }
 // MaxSteps bounds a search to n comparisons of arguments, beyond which it fails.
 // Default: 20 million, which takes seconds. Finding a pattern of one result takes
 // as many steps as pattern and graph have nodes, multiplied, at most. Several
-// results without a common input multiply the places where each could be, and
-// so, in the worst case, do commutative operators.
+// results without a common input multiply the places where each could be. Operands
+// that commute and are equal trees in the pattern are looked at in one order; only
+// where trees of different shape share inputs can orders multiply.
 func MaxSteps(n int) Option { return func(c *config) { c.maxSteps = n } }
 
 const defaultMaxSteps = 20_000_000

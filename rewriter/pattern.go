@@ -1,6 +1,10 @@
 package rewriter
 
-import "github.com/torchfx-go/torchfx/ir"
+import (
+	"fmt"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
 
 // A pattern is a graph prepared for matching.
 type pattern struct {
@@ -11,6 +15,7 @@ type pattern struct {
 	anchors      []anchor          // where the search starts
 	names        []named           // with NameNodes
 	nodes        int               // how many a match stands for
+	twins        map[*ir.Node]bool // calls whose first two operands are the same tree twice
 }
 
 // An anchor is a returned node that nothing else in the pattern uses.
@@ -64,7 +69,74 @@ func newPattern(g *ir.Graph, c *config) (*pattern, error) {
 	if !c.matchOutput {
 		p.nodes--
 	}
+	p.findTwins()
 	return p, p.connect(out)
+}
+
+// findTwins finds the calls whose first two operands are equal trees that nothing
+// else in the pattern reads. Whatever matches with such operands swapped also
+// matches as written, with the trees in each other's places, so that one order is
+// enough; of a sum of sums every call is one.
+func (p *pattern) findTwins() {
+	p.twins = map[*ir.Node]bool{}
+	numbers := map[string]int{} // of a tree as text, with its operands by number
+	trees := map[*ir.Node]int{}
+	for n := range p.graph.Nodes() {
+		text, private := n.Op().String()+" "+n.Target().String(), true
+		if n.Op() == ir.Placeholder {
+			text = n.Op().String()
+			private = !isRest(n)
+		}
+		part := func(name string, a ir.Arg) {
+			m, isNode := a.(*ir.Node)
+			switch {
+			case isNode:
+				number, known := trees[m]
+				private = private && known && m.NumUsers() == 1 && mentions(n, m) == 1
+				text += fmt.Sprintf(", %s#%d", name, number)
+			case hasNode(a):
+				private = false
+			default:
+				text += fmt.Sprintf(", %s%q", name, ir.Repr(a))
+			}
+		}
+		for _, a := range n.Args() {
+			part("", a)
+		}
+		for _, k := range n.Kwargs() {
+			part(k.Name+"=", k.Value)
+		}
+		if !private {
+			continue
+		}
+		if _, known := numbers[text]; !known {
+			numbers[text] = len(numbers)
+		}
+		trees[n] = numbers[text]
+	}
+	for n := range p.graph.Nodes() {
+		if len(n.Args()) < 2 {
+			continue
+		}
+		a, aok := n.Arg(0).(*ir.Node)
+		b, bok := n.Arg(1).(*ir.Node)
+		if !aok || !bok || mentions(n, a) != 1 || mentions(n, b) != 1 || a.NumUsers() != 1 || b.NumUsers() != 1 {
+			continue
+		}
+		x, xok := trees[a]
+		y, yok := trees[b]
+		p.twins[n] = xok && yok && x == y
+	}
+}
+
+// mentions counts how often n reads m.
+func mentions(n, m *ir.Node) (count int) {
+	n.Operands(func(x *ir.Node) {
+		if x == m {
+			count++
+		}
+	})
+	return count
 }
 
 // connect finds the paths of the anchors, and what no anchor leads to.

@@ -271,3 +271,63 @@ func TestCommutativeFindsEveryOrder(t *testing.T) {
 		}
 	})
 }
+
+// What is left out of a search because it leads nowhere leaves the matches as they
+// are: a search that gives reasons goes there.
+func TestShortcutsChangeNoMatch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := randomGraph(t)
+		if rapid.Bool().Draw(t, "sums") {
+			g = randomSums(t)
+		}
+		p, _ := cutOut(t, g)
+		inOrder(p)
+		var opts []Option
+		for _, o := range []Option{Commutative(), Commutative(), LooseArguments(), IgnoreLiterals(), Overlapping()} {
+			if rapid.Bool().Draw(t, "option") {
+				opts = append(opts, o)
+			}
+		}
+		short, err := NewMatcher(p, opts...)
+		require.NoError(t, err)
+		long, err := NewMatcher(p, append(opts, Explain(func(Reason) {}))...)
+		require.NoError(t, err)
+		long.pattern.twins = nil
+		want, err := long.Match(g)
+		require.NoError(t, err)
+		got, err := short.Match(g)
+		require.NoError(t, err)
+		require.Len(t, got, len(want), "%s\nin\n%s", p, g)
+		for i := range want {
+			require.Equal(t, pairsOf(&want[i]), pairsOf(&got[i]), "%s\nin\n%s", p, g)
+		}
+	})
+}
+
+// randomSums draws a graph of additions, whose values are mostly read once.
+func randomSums(t *rapid.T) *ir.Graph {
+	g := ir.NewGraph()
+	var values []*ir.Node
+	for i := range rapid.IntRange(2, 8).Draw(t, "inputs") {
+		values = append(values, g.Placeholder(fmt.Sprintf("x%d", i)))
+	}
+	pick := func() ir.Arg {
+		i := rapid.IntRange(0, len(values)-1).Draw(t, "value")
+		n := values[i]
+		if len(values) > 2 && rapid.IntRange(0, 5).Draw(t, "once") > 0 {
+			values = slices.Delete(values, i, i+1)
+		}
+		return n
+	}
+	for range rapid.IntRange(2, 12).Draw(t, "steps") {
+		values = append(values, call(g, add, pick(), pick()))
+	}
+	var out []ir.Arg
+	for n := range g.Nodes() {
+		if n.NumUsers() == 0 && n.Op() != ir.Placeholder {
+			out = append(out, n)
+		}
+	}
+	g.Output(ir.TupleOf(out...))
+	return g
+}

@@ -242,6 +242,9 @@ func (s *search) orders(p, n *ir.Node, l *layout) (straight, swapped bool) {
 	if !s.commutative || !commutes(n) || !commutes(p) || ir.EqualArgs(n.Arg(0), n.Arg(1)) {
 		return true, false
 	}
+	if s.pattern.twins[p] {
+		return true, false
+	}
 	straight = s.fitsArg(l.want[0], l.got[0]) && s.fitsArg(l.want[1], l.got[1])
 	swapped = s.fitsArg(l.want[0], l.got[1]) && s.fitsArg(l.want[1], l.got[0])
 	return straight || !swapped, swapped

@@ -1,6 +1,10 @@
 package rewriter
 
-import "github.com/torchfx-go/torchfx/ir"
+import (
+	"slices"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
 
 // value compares a pair of arguments of which at most one is a node, and returns
 // the goals that are left: lists and tuples item by item, anything else as a
@@ -114,7 +118,7 @@ func (s *search) fits(p, n *ir.Node) bool {
 	if !s.step() {
 		return false
 	}
-	fit := s.sameKind(p, n)
+	fit := s.sameKind(p, n) && s.mayContain(p, n)
 	if fit {
 		l, why := s.lay(p, n)
 		fit = why == "" && s.fitsAll(l.want, l.got)
@@ -125,6 +129,32 @@ func (s *search) fits(p, n *ir.Node) bool {
 	}
 	s.fit[key] = fit
 	return fit
+}
+
+// mayContain reports whether the users of n, where p is an inner node, could all
+// be inside of a match: [search.contained] as far as it shows beforehand. Each is
+// matched by a node of the pattern then, and by a user of p unless it reads n in a
+// list, which a placeholder may stand for.
+func (s *search) mayContain(p, n *ir.Node) bool {
+	if s.explain != nil || p.Op() == ir.Output || s.pattern.returned[p] {
+		return true // a reason is to name the user outside
+	}
+	if n.NumUsers() > s.pattern.nodes {
+		return false
+	}
+	if n.NumUsers() <= p.NumUsers() || s.loose || s.ignoreLiterals {
+		return true // one of the pattern's literals or "*rest" may stand for n, too
+	}
+	direct := 0
+	for u := range n.Users() {
+		if u.Op() == ir.Output && !s.matchOutput {
+			return false
+		}
+		if slices.Contains(u.Args(), ir.Arg(n)) || slices.ContainsFunc(u.Kwargs(), func(k ir.Keyword) bool { return k.Value == ir.Arg(n) }) {
+			direct++
+		}
+	}
+	return direct <= p.NumUsers()
 }
 
 func (s *search) fitsAll(want, got []ir.Arg) bool {
