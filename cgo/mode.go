@@ -8,8 +8,9 @@ import (
 )
 
 // A Mode is what a call needs of libtorch's per-thread state. It is set inside
-// the call and gone after it. A nil Mode, like the zero one, records no
-// gradients, makes ordinary tensors and uses one thread. A Mode may be shared by
+// the call and gone after it. The zero Mode records no gradients, makes ordinary
+// tensors and uses one thread; a nil one is the mode of [Mode.Within] around the
+// call, outside one the zero Mode. A Mode may be shared by
 // calls on any goroutine; it must not change while one runs.
 type Mode struct {
 	Grad      bool        // record gradients

@@ -158,6 +158,7 @@ func (o *Operator) HasKernel(kind ir.DeviceKind) bool {
 // The call runs on the calling goroutine, at most so many at once as there are
 // slots; with more than one thread it runs on a worker of its own.
 func (o *Operator) Call(m *Mode, args []any) ([]any, error) {
+	m = m.current()
 	if m != nil && m.Observe != nil {
 		m.Observe(o)
 	}

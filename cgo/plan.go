@@ -367,6 +367,7 @@ type PlanRun struct {
 // returns the values of the slots that the step names, which belong to the
 // caller: a tuple is an ir.PyTuple, any other list a slice, None is nil.
 func (f *Frame) Run(m *Mode, r *PlanRun, slots []int, values []any) (out []any, err error) {
+	m = m.current()
 	if n := m.threads(); n > 1 {
 		return f.runOnWorker(n, m, r, slots, values)
 	}

@@ -34,6 +34,7 @@ func WrappedNumber(v any) (*Tensor, error) {
 // dim hidden as the batch of a level of torch.vmap, counted from 1, which m.Vmap
 // must hold. The result is good in calls that open the same level.
 func AddBatchDim(m *Mode, t *Tensor, dim, level int64) (*Tensor, error) {
+	m = m.current()
 	var cmode C.tfx_mode
 	mode, p, err := m.batch(&cmode, t, level)
 	if err != nil {
@@ -50,6 +51,7 @@ func AddBatchDim(m *Mode, t *Tensor, dim, level int64) (*Tensor, error) {
 // batch of a level as its dimension outDim. A tensor that the level did not touch
 // is expanded to batchSize.
 func RemoveBatchDim(m *Mode, t *Tensor, level, batchSize, outDim int64) (*Tensor, error) {
+	m = m.current()
 	var cmode C.tfx_mode
 	mode, p, err := m.batch(&cmode, t, level)
 	if err != nil {

@@ -37,6 +37,16 @@ void tfx_trim(void) {
 #endif
 }
 
+static _Thread_local uintptr_t current_mode = 0;
+
+uintptr_t tfx_within(uintptr_t mode) {
+  uintptr_t outer = current_mode;
+  current_mode = mode;
+  return outer;
+}
+
+uintptr_t tfx_current(void) { return current_mode; }
+
 void tfx_use(const tfx_api* table) { tfx_table = table; }
 
 // images is the state of one walk over the loaded libraries.

@@ -21,6 +21,11 @@ int tfx_find_images(const char* name, char* buf, size_t n);
 // are: -1 where there is no driver, -2 where it fails with *code.
 int tfx_cuda_driver(int* code);
 
+// tfx_within makes mode what this thread's calls without a mode are made in, 0 for
+// the default, and returns what it was; tfx_current returns it. The number is Go's.
+uintptr_t tfx_within(uintptr_t mode);
+uintptr_t tfx_current(void);
+
 // tfx_trim gives free memory of the C allocator back to the system, where it can.
 void tfx_trim(void);
 

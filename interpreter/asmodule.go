@@ -3,6 +3,7 @@ package interpreter
 import (
 	"context"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -28,8 +29,8 @@ type inliner interface {
 	Inline(gm *ir.GraphModule, path string, args []any) any
 }
 
-// Forward runs the graph, without gradients and on one thread, or records it in
-// a trace. The result is as [Interpreter.Run] has it, and a torch.Value or
+// Forward runs the graph in the mode that the calling code runs in, or records it
+// in a trace. The result is as [Interpreter.Run] has it, and a torch.Value or
 // containers of these in a trace. It panics with a *torch.Error.
 func (m *Module) Forward(args ...any) any {
 	if s := nn.ShadowOf(m); s != nil {
@@ -44,7 +45,11 @@ func (m *Module) Forward(args ...any) any {
 	if torch.Traced(args...) {
 		panic(&torch.Error{Op: m.gm.ClassName(), Err: ir.Errorf(ir.ErrTrace, "%w", nn.ErrForeign)})
 	}
-	out, err := New(m.gm).Run(context.Background(), args...)
+	in := New(m.gm)
+	if mode := libtorch.CurrentMode(); mode != nil {
+		in.mode = *mode
+	}
+	out, err := in.Run(context.Background(), args...)
 	if err != nil {
 		panic(&torch.Error{Op: m.gm.ClassName(), Err: err})
 	}

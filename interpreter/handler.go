@@ -111,7 +111,7 @@ func (Default) CallModule(r *Run, path string, args []any, kwargs []torch.Kwarg)
 }
 
 // callModule calls v, which stands at path.
-func (r *Run) callModule(path string, v any, args []any, kwargs []torch.Kwarg) (any, error) {
+func (r *Run) callModule(path string, v any, args []any, kwargs []torch.Kwarg) (out any, err error) {
 	switch m := v.(type) {
 	case *ir.GraphModule:
 		named := make(map[string]any, len(kwargs))
@@ -128,7 +128,8 @@ func (r *Run) callModule(path string, v any, args []any, kwargs []torch.Kwarg) (
 		}
 		return processOutputs(m.Graph(), out)
 	case nn.Module:
-		return nn.Invoke(m, args, kwargs)
+		r.mode.Within(func() { out, err = nn.Invoke(m, args, kwargs) })
+		return out, err
 	case checker:
 		if err := m.Check(args); err != nil {
 			return nil, refusal{err}

@@ -117,9 +117,10 @@ func attend(f *frame) any {
 	defer made.close()
 	padding, mask = f.floatMask(padding, "key_padding_mask", q, &made), f.floatMask(mask, "attn_mask", q, &made)
 	batchFirst := f.bool("batch_first")
-	fused := !torch.IsRecording() && !floating && batched && q == k && k == v && m.InProjBias != nil && q.DType() == m.InProjBias.DType() &&
+	fused := !floating && batched && q == k && k == v && m.InProjBias != nil && q.DType() == m.InProjBias.DType() &&
 		m.InProjWeight != nil && q.DType() == m.InProjWeight.DType() && !f.bool("training") && f.int("num_heads")%2 == 0 &&
-		batchFirst && m.BiasK == nil && m.BiasV == nil && !f.bool("add_zero_attn")
+		batchFirst && m.BiasK == nil && m.BiasV == nil && !f.bool("add_zero_attn") &&
+		torch.MayFuse(q, m.InProjWeight, m.InProjBias, m.OutProj.Weight, m.OutProj.Bias)
 	if fused {
 		merged, kind := mergeMasks(mask, padding, q, f.int("num_heads"), &made)
 		pair := must(torch.Call("aten::_native_multi_head_attention", q, k, v, f.int("embed_dim"), f.int("num_heads"), m.InProjWeight, m.InProjBias,

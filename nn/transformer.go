@@ -281,8 +281,10 @@ func (f *frame) encodeFused(m *TransformerEncoderLayer, x *torch.Tensor, made *t
 	kind, named := f.self("activation").(ir.Str)
 	eps1, eps2 := classOf(m.Norm1).get(m.Norm1, "eps"), classOf(m.Norm2).get(m.Norm2, "eps")
 	heads := f.int("nhead")
-	if torch.IsRecording() || x.Dim() != 3 || torch.Traced(a.InProjWeight) || f.bool("training") || !f.bool("batch_first") || a.InProjBias == nil || !a.sameWidth() ||
-		!named || eps1 != eps2 || heads%2 != 0 {
+	if x.Dim() != 3 || torch.Traced(a.InProjWeight) || f.bool("training") || !f.bool("batch_first") || a.InProjBias == nil || !a.sameWidth() ||
+		!named || eps1 != eps2 || heads%2 != 0 ||
+		!torch.MayFuse(x, a.InProjWeight, a.InProjBias, a.OutProj.Weight, a.OutProj.Bias, m.Norm1.Weight, m.Norm1.Bias, m.Norm2.Weight, m.Norm2.Bias,
+			m.Linear1.Weight, m.Linear1.Bias, m.Linear2.Weight, m.Linear2.Bias) {
 		return nil
 	}
 	merged, maskKind := mergeMasks(f.in("src_mask"), f.in("src_key_padding_mask"), x, heads, made)

@@ -152,8 +152,12 @@ func init() {
 	})
 	define("torch.is_storage", "obj", func(*libtorch.Mode, []any) (any, error) { return false, nil })
 	define("torch.get_default_dtype", "", func(*libtorch.Mode, []any) (any, error) { return ir.Float32, nil })
-	define("torch.is_grad_enabled", "", func(m *libtorch.Mode, _ []any) (any, error) { return m != nil && m.Grad, nil })
+	define("torch.is_grad_enabled", "", func(m *libtorch.Mode, _ []any) (any, error) {
+		m = modeOf(m)
+		return m != nil && m.Grad, nil
+	})
 	define("torch.is_inference_mode_enabled", "", func(m *libtorch.Mode, _ []any) (any, error) {
+		m = modeOf(m)
 		return m != nil && m.Inference, nil
 	})
 	define("torch.manual_seed", "seed", func(m *libtorch.Mode, a []any) (any, error) {

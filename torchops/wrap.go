@@ -32,14 +32,15 @@ func Wrap[F any](name string, f F) F {
 	}
 	fn := ir.FuncOf(name)
 	keywords := ft.IsVariadic() && ft.In(ft.NumIn()-1) == reflect.TypeFor[[]Kwarg]()
-	impl := &implementation{name: name, wrapped: true, call: func(_ *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+	impl := &implementation{name: name, wrapped: true, call: func(m *libtorch.Mode, args []any, kw []Kwarg) (v any, err error) {
 		if len(kw) > 0 && !keywords {
 			return nil, ir.Errorf(ir.ErrType, "%s() got an unexpected keyword argument '%s'", name, kw[0].Name)
 		}
 		for _, k := range kw {
 			args = append(args[:len(args):len(args)], k)
 		}
-		return callGo(name, fv, args)
+		m.Within(func() { v, err = callGo(name, fv, args) })
+		return v, err
 	}}
 	if _, taken := implementations.LoadOrStore(fn, impl); taken {
 		panic("torchops: wrap " + name + ": the name is taken")
