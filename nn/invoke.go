@@ -2,6 +2,7 @@ package nn
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -46,6 +47,31 @@ func Invoke(m Module, args []any, kwargs []torch.Kwarg) (any, error) {
 		return pack(forward.Call(in))
 	})
 }
+
+// ForwardOf returns what m's forward is as a function of the parameters that
+// [SignatureOf] names: of a layer a func(any, ...) any, as Python's takes more than
+// Go's in some, otherwise the method Forward, the zero Value where there is none.
+// Calling it is no call of m that a trace is told of, where m is the root of one.
+func ForwardOf(m Module) reflect.Value {
+	l, ok := m.(layer)
+	if !ok || classOf(m) == nil {
+		return reflect.ValueOf(m).MethodByName("Forward")
+	}
+	in := slices.Repeat([]reflect.Type{anyType}, len(classOf(m).Forward))
+	return reflect.MakeFunc(reflect.FuncOf(in, []reflect.Type{anyType}, false), func(values []reflect.Value) []reflect.Value {
+		args := make([]any, len(values))
+		for i, v := range values {
+			args[i] = v.Interface()
+		}
+		out := reflect.New(anyType).Elem()
+		if v := run(l, nil, args...); v != nil {
+			out.Set(reflect.ValueOf(v))
+		}
+		return []reflect.Value{out}
+	})
+}
+
+var anyType = reflect.TypeFor[any]()
 
 // bindKeywords puts keywords and defaults to their positions.
 func bindKeywords(name string, params []Param, args []any, kwargs []torch.Kwarg) ([]any, error) {

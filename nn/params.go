@@ -35,17 +35,16 @@ func (p Param) String() string {
 	return p.Name + ": " + p.Type + " = " + ir.Repr(p.Default)
 }
 
-// SignatureOf returns the signature of m's Forward: of a layer Python's, as far
-// as Forward has it, otherwise what the forward tag of its Base says. Params is
-// nil where there is no tag.
+// SignatureOf returns the signature of m's forward: of a layer all that Python's
+// has, otherwise what the forward tag of its Base says. Params is nil where there
+// is no tag. See [ForwardOf] for a function that takes them.
 func SignatureOf(m Module) (Signature, error) {
 	if c := classOf(m); c != nil {
-		forward, _ := reflect.TypeOf(m).MethodByName("Forward")
-		params := make([]Param, 0, len(c.Forward))
-		for _, p := range c.Forward[:min(len(c.Forward), forward.Type.NumIn()-1)] {
-			params = append(params, Param{Name: p.Name, Default: p.Default})
+		s := Signature{Params: make([]Param, len(c.Forward)), Returns: c.Returns}
+		for i, p := range c.Forward {
+			s.Params[i] = Param{Name: p.Name, Default: p.Default, Type: p.Type}
 		}
-		return Signature{Params: params}, nil
+		return s, nil
 	}
 	if _, ok := m.(*Sequential); ok {
 		return Signature{Params: []Param{{Name: "input"}}}, nil

@@ -40,6 +40,7 @@ type recordedLayer struct {
 	Call    ordered `json:"call"`
 	Output  any     `json:"output"`
 	Traced  *string `json:"traced"`
+	Root    *string `json:"root"`
 	After   ordered `json:"after"`
 }
 
@@ -269,6 +270,7 @@ func TestRecordedLayers(t *testing.T) {
 			if c.Train {
 				checkState(t, c.After, m)
 			}
+			checkRoot(t, c, m)
 			if gm := checkTraced(t, c, m); gm != nil && len(options) == 0 && !c.Train {
 				out, err := interpreter.New(gm).Run(t.Context(), c.inputs(t)...)
 				require.NoError(t, err)
@@ -379,6 +381,24 @@ func checkTraced(t *testing.T, c recordedLayer, m nn.Module) *ir.GraphModule {
 	require.NoError(t, err)
 	assert.Equal(t, *c.Traced, code)
 	return gm
+}
+
+// checkRoot compares what a trace of the layer itself records.
+func checkRoot(t *testing.T, c recordedLayer, m nn.Module) {
+	t.Helper()
+	nn.Train(m, c.Train)
+	gm, err := tracer.SymbolicTrace(m)
+	if c.Root == nil {
+		require.Error(t, err)
+		return
+	}
+	require.NoError(t, err)
+	code, err := gm.Code()
+	require.NoError(t, err)
+	assert.Equal(t, *c.Root, code)
+	parsed, err := ir.ParseCode(code)
+	require.NoError(t, err)
+	assert.NoError(t, ir.Equal(gm.Graph(), parsed))
 }
 
 func tensorsIn(v any) int {

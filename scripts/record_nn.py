@@ -335,6 +335,16 @@ case("AdaptiveLogSoftmaxWithLoss", 8, 12, [3, 6, 9], x=lambda: (r(6, 8), torch.t
 case("AdaptiveLogSoftmaxWithLoss", 8, 12, [3, 6], div_value=2.0, head_bias=True, x=lambda: (r(8), torch.tensor(7)))
 case("LinearCrossEntropyLoss", 4, 3, x=lambda: (r(5, 4), ints(3, 5)))
 case("LinearCrossEntropyLoss", 4, 3, out_features=(2,), bias=True, reduction="sum", ignore_index=1, label_smoothing=0.1, x=lambda: (r(5, 4), ints(3, 5, 2)))
+
+
+def rooted(m):
+    """The code of the layer traced by itself, None where torch.fx cannot."""
+    try:
+        return torch.fx.symbolic_trace(m).code
+    except Exception:
+        return None
+
+
 cases = []
 for seed, (cls, args, kwargs, make, train, call) in enumerate(C):
     kwargs = {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()}
@@ -364,7 +374,7 @@ for seed, (cls, args, kwargs, make, train, call) in enumerate(C):
     cases.append({
         "class": type(m).__module__ + "." + cls, "args": [encode(a) for a in args], "kwargs": options, "train": train, "seed": seed,
         "repr": shown, "initial": initial, "loaded": loaded, "inputs": recorded, "call": {k: encode(v) for k, v in call.items()},
-        "output": encode(out), "after": after, "traced": traced,
+        "output": encode(out), "after": after, "traced": traced, "root": rooted(m),
     })
 # Functions of torch.nn.functional that no layer calls so.
 FN = [

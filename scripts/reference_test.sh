@@ -53,4 +53,5 @@ if [[ -z $only ]]; then
   "$python" scripts/record_signatures.py 2>/dev/null | cmp - passes/signatures.txt
   "$python" scripts/record_passes.py 2>/dev/null | cmp - passes/testdata/passes.json
   "$python" scripts/record_structured.py | cmp - interpreter/structured.txt
+  "$python" scripts/record_forwards.py | cmp - nn/internal/layers/forwards.txt
 fi

@@ -160,7 +160,7 @@ func (t *Tracer) entry(root any) (call reflect.Value, signature nn.Signature, er
 		}
 		return bindReceiver(f, reflect.ValueOf(shadow)), signature, nil
 	}
-	call = reflect.ValueOf(shadow).MethodByName("Forward")
+	call = nn.ForwardOf(shadow)
 	if !call.IsValid() {
 		return call, signature, ir.Errorf(ir.ErrAssertion, "trace: traced_func_name=Forward doesn't exist in %s", className(m))
 	}

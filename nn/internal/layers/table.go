@@ -14,6 +14,12 @@ import (
 //go:embed layers.txt
 var text string
 
+// forwards is what PyTorch's forward methods say of their types, written by
+// scripts/record_forwards.py.
+//
+//go:embed forwards.txt
+var forwards string
+
 // A Class is what the table says of one class.
 type Class struct {
 	Name    string // "Conv2d"
@@ -28,8 +34,9 @@ type Class struct {
 	Init    []string // the name of the initialiser and its arguments
 	Repr    []Item
 	Forward []Param
-	Call    *Call // nil where Go code computes it
-	Hand    bool  // the Go type is written by hand
+	Returns string // annotation of forward's result, "" for none
+	Call    *Call  // nil where Go code computes it
+	Hand    bool   // the Go type is written by hand
 }
 
 // A Param is a parameter of a constructor or of forward.
@@ -37,6 +44,7 @@ type Param struct {
 	Name    string
 	Default ir.Arg // nil where it must be given
 	Any     bool   // of forward: not a tensor alone
+	Type    string // of forward: its annotation, "" for none
 }
 
 // An Attr is an attribute with a fixed value.
@@ -123,7 +131,33 @@ func Table() []*Class {
 			classes[len(classes)-1].line(strings.TrimSpace(line))
 		}
 	}
+	annotate(classes)
 	return classes
+}
+
+// annotate gives the parameters of forward their types.
+func annotate(classes []*Class) {
+	signatures := map[string]string{}
+	for line := range strings.Lines(forwards) {
+		name, rest, _ := strings.Cut(strings.TrimRight(line, "\n"), "(")
+		signatures[name] = rest
+	}
+	for _, c := range classes {
+		list, returns, _ := strings.Cut(signatures[c.Name], ")")
+		c.Returns = strings.TrimPrefix(returns, " -> ")
+		items := split(list)
+		if len(items) != len(c.Forward) {
+			panic(fmt.Sprintf("layers: forward of %s: expected the parameters %q", c.Name, list))
+		}
+		for i := range c.Forward {
+			p := &c.Forward[i]
+			name, typ, _ := strings.Cut(items[i], ": ")
+			typ, def, optional := strings.Cut(typ, "=")
+			if name, p.Type = strings.TrimSuffix(name, "=None"), typ; name != p.Name || optional && ir.Repr(p.Default) != def {
+				panic(fmt.Sprintf("layers: forward of %s: expected %s, got %s", c.Name, items[i], p.Name))
+			}
+		}
+	}
 }
 
 func (c *Class) line(line string) {
@@ -227,9 +261,9 @@ func split(list string) []string {
 	depth, start := 0, 0
 	for i, r := range list + "," {
 		switch {
-		case r == '(':
+		case r == '(' || r == '[':
 			depth++
-		case r == ')':
+		case r == ')' || r == ']':
 			depth--
 		case r == ',' && depth == 0:
 			if item := strings.TrimSpace(list[start:i]); item != "" {
