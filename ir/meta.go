@@ -22,7 +22,7 @@ const (
 	MetaNNModuleStack    = "nn_module_stack"   // []ModuleCall, outermost first
 	MetaSourceFnStack    = "source_fn_stack"   // string, as the file has it
 	MetaTorchFn          = "torch_fn"          // string, as the file has it
-	MetaFromNode         = "from_node"         // string, as the file has it
+	MetaFromNode         = "from_node"         // []NodeSource, or string as the file has it
 	MetaCustom           = "custom"            // Dict, or string as the file has it
 	MetaIsWrapped        = "is_wrapped"        // bool: the call of a wrapped function
 	MetaDesc             = "desc"              // string of a placeholder, []string of an output: comments of expanded code

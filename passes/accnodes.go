@@ -95,10 +95,13 @@ func (e *NodeEvents) Trace(nodes ...*ir.Node) string {
 	return b.String()
 }
 
+// maxCauses bounds the depth of a trace.
+const maxCauses = 1000
+
 func (e *NodeEvents) trace(b *strings.Builder, n *ir.Node, indent string, depth int) {
 	for _, ev := range e.Of(n) {
 		fmt.Fprintf(b, "%s%s\n", indent, ev)
-		if ev.Cause != nil && depth < maxSources {
+		if ev.Cause != nil && depth < maxCauses {
 			e.trace(b, ev.Cause, "| "+indent, depth+1)
 		}
 	}

@@ -261,7 +261,7 @@ func TestObserver(t *testing.T) {
 	require.NotContains(t, after, `"a" [`)
 
 	// upstream: test_fx_xform_observer.TestGraphTransformObserver.test_graph_transform_observer_node_tracking
-	from := m.Graph().Lookup("relu").Meta().Get(ir.MetaFromNode).([]passes.NodeSource)
+	from := m.Graph().Lookup("relu").Meta().Get(ir.MetaFromNode).([]ir.NodeSource)
 	require.Len(t, from, 1)
 	require.Equal(t, "a", from[0].Name)
 	require.Equal(t, "torch.relu", from[0].Target)
@@ -280,7 +280,7 @@ func TestObserver(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	from = m.Graph().Lookup("third").Meta().Get(ir.MetaFromNode).([]passes.NodeSource)
+	from = m.Graph().Lookup("third").Meta().Get(ir.MetaFromNode).([]ir.NodeSource)
 	require.Len(t, from, 1)
 	require.Equal(t, []string{"relu", "a"}, []string{from[0].Name, from[0].From[0].Name})
 
@@ -317,7 +317,7 @@ func ExampleObserve() {
 	}
 	o.Stop()
 	fmt.Println("made", o.Created(), "erased", o.Erased())
-	source := g.Lookup("made").Meta().Get(ir.MetaFromNode).([]passes.NodeSource)[0]
+	source := g.Lookup("made").Meta().Get(ir.MetaFromNode).([]ir.NodeSource)[0]
 	fmt.Println("made from", source.Name, "by", source.Pass)
 	// Output:
 	// made [made] erased [relu]

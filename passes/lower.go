@@ -39,7 +39,7 @@ func Dynamic(dims ...tracer.Dim) LowerOption {
 //
 // Each new node has, under [ir.MetaVal], what its value is; the meta of the node
 // whose call made it (stack trace, module stack, …); and under [ir.MetaFromNode] that
-// node as one more [NodeSource].
+// node as one more [ir.NodeSource].
 //
 // Higher-order operators choose by values which of their graphs they run; a graph
 // with one is refused with an error of class ir.ErrUnsupported.
@@ -246,5 +246,5 @@ func (l *lowering) annotate(n *ir.Node, index int) {
 			n.Meta().Set(key, v)
 		}
 	}
-	n.Meta().Set(ir.MetaFromNode, []NodeSource{NewNodeSource(from, l.module.ClassName(), "Lower", SourceCreate)})
+	n.Meta().Set(ir.MetaFromNode, []ir.NodeSource{ir.NewNodeSource(from, l.module.ClassName(), "Lower", ir.SourceCreate)})
 }

@@ -81,7 +81,7 @@ func TestLower(t *testing.T) {
 			assert.Equal(t, a, b)
 			for n := range low.Graph().Nodes() {
 				if n.Op() == ir.CallFunction {
-					from, _ := n.Meta().Get(ir.MetaFromNode).([]passes.NodeSource)
+					from, _ := n.Meta().Get(ir.MetaFromNode).([]ir.NodeSource)
 					require.Len(t, from, 1, n.Name())
 					assert.NotNil(t, gm.Graph().Lookup(from[0].Name))
 				}

@@ -21,7 +21,7 @@ type Observer struct {
 
 // Observe notes from now on which nodes are made and which are erased, and notes on
 // nodes where they came from: a node that others are replaced by has these among the
-// sources under ir.MetaFromNode, a []NodeSource. [Observer.Stop] ends it. Passes that
+// sources under ir.MetaFromNode, a []ir.NodeSource. [Observer.Stop] ends it. Passes that
 // put another graph in the place of the old one are not followed through it. Follows
 // torch.fx.passes.graph_transform_observer.GraphTransformObserver.
 func Observe(m *ir.GraphModule, pass string) *Observer {
@@ -78,8 +78,8 @@ func (o *Observer) Drawings() (before, after string) {
 func (o *Observer) onCreate(n *ir.Node) {
 	o.created[n.Name()] = true
 	o.nodes[n.Name()] = n
-	from, _ := n.Meta().Get(ir.MetaFromNode).([]NodeSource)
-	n.Meta().Set(ir.MetaFromNode, append(slices.Clone(from), NodeSource{Pass: o.pass, Actions: []SourceAction{SourceCreate}}))
+	from, _ := n.Meta().Get(ir.MetaFromNode).([]ir.NodeSource)
+	n.Meta().Set(ir.MetaFromNode, append(slices.Clone(from), ir.NodeSource{Pass: o.pass, Actions: []ir.SourceAction{ir.SourceCreate}}))
 }
 
 func (o *Observer) onErase(n *ir.Node) {
@@ -93,17 +93,17 @@ func (o *Observer) onReplace(old *ir.Node, name string, _ *ir.Node) {
 	if n == nil {
 		return
 	}
-	from, _ := n.Meta().Get(ir.MetaFromNode).([]NodeSource)
-	if slices.ContainsFunc(from, func(s NodeSource) bool { return s.Name == old.Name() }) {
+	from, _ := n.Meta().Get(ir.MetaFromNode).([]ir.NodeSource)
+	if slices.ContainsFunc(from, func(s ir.NodeSource) bool { return s.Name == old.Name() }) {
 		return
 	}
-	actions := []SourceAction{SourceReplace}
+	actions := []ir.SourceAction{ir.SourceReplace}
 	if o.created[name] {
-		actions = append(actions, SourceCreate)
+		actions = append(actions, ir.SourceCreate)
 	}
 	// the source noted at creation says no more than this one
-	from = slices.DeleteFunc(slices.Clone(from), func(s NodeSource) bool {
-		return s.Name == "" && s.Pass == o.pass && slices.Equal(s.Actions, []SourceAction{SourceCreate})
+	from = slices.DeleteFunc(slices.Clone(from), func(s ir.NodeSource) bool {
+		return s.Name == "" && s.Pass == o.pass && slices.Equal(s.Actions, []ir.SourceAction{ir.SourceCreate})
 	})
-	n.Meta().Set(ir.MetaFromNode, append(from, NewNodeSource(old, o.graph, o.pass, actions...)))
+	n.Meta().Set(ir.MetaFromNode, append(from, ir.NewNodeSource(old, o.graph, o.pass, actions...)))
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/torchfx-go/torchfx/ir"
-	"github.com/torchfx-go/torchfx/passes"
 )
 
 // The target's text, an address in Python, is the function's name here.
@@ -16,9 +15,9 @@ func TestRecordedProvenance(t *testing.T) {
 	r := recorded(t, "provenance")
 	m := module(t, "def forward(self, x):\n    relu = torch.relu(x);  x = None\n    add = relu + 1;  relu = None\n    return add", ir.ClassName("<lambda>"))
 	relu := m.Graph().Lookup("relu")
-	first := passes.NewNodeSource(relu, "ID", "first", passes.SourceCreate)
-	relu.Meta().Set(ir.MetaFromNode, []passes.NodeSource{first})
-	second := passes.NewNodeSource(relu, "ID", "second", passes.SourceReplace, passes.SourceCreate)
+	first := ir.NewNodeSource(relu, "ID", "first", ir.SourceCreate)
+	relu.Meta().Set(ir.MetaFromNode, []ir.NodeSource{first})
+	second := ir.NewNodeSource(relu, "ID", "second", ir.SourceReplace, ir.SourceCreate)
 	var want struct {
 		Text string
 		Dict struct {

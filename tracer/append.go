@@ -1,6 +1,7 @@
 package tracer
 
 import (
+	"fmt"
 	"maps"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -31,9 +32,11 @@ func (t *Tracer) Lower(v any) (a ir.Arg, err error) {
 func (t *Tracer) Attrs() map[string]any { return maps.Clone(t.attrs) }
 
 // Follow makes the nodes recorded from now on carry over where n came from: its
-// stack trace, its modules and the like, but no shapes; nil ends that. Source of
-// the list: torch.fx.proxy._COPY_META_FIELDS of 2.15.
-func (t *Tracer) Follow(n *ir.Node) { t.following = n }
+// stack trace, its modules and the like, but no shapes; nil ends that. Where n has
+// any meta, they name n under [ir.MetaFromNode] as what the pass made them of; what
+// a file says there stays. Source of the list: torch.fx.proxy._COPY_META_FIELDS and
+// torch.fx.traceback.set_current_meta of 2.15.
+func (t *Tracer) Follow(n *ir.Node, pass string) { t.following, t.pass = n, pass }
 
 var carried = []string{
 	ir.MetaNNModuleStack, ir.MetaTorchFn, ir.MetaSourceFnStack, "original_aten", "recompute", "ac_graph_id",
@@ -46,5 +49,9 @@ func (t *Tracer) carry(n *ir.Node) {
 		if t.following.Meta().Has(key) {
 			n.Meta().Set(key, t.following.Meta().Get(key))
 		}
+	}
+	if _, ofFile := t.following.Meta().Get(ir.MetaFromNode).(string); !ofFile && t.following.Meta().Len() > 0 {
+		graph := fmt.Sprintf("%p", t.following.Graph())
+		n.Meta().Set(ir.MetaFromNode, []ir.NodeSource{ir.NewNodeSource(t.following, graph, t.pass, ir.SourceCreate)})
 	}
 }

@@ -32,6 +32,7 @@ type Tracer struct {
 	taken     map[string]bool      // names of the root's own attributes
 	paths     map[nn.Module]string // of the root's modules
 	following *ir.Node             // whose provenance new nodes carry on; see Follow
+	pass      string               // which makes them of it
 }
 
 // A Scope is the module whose Forward made a node.

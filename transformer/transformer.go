@@ -21,7 +21,7 @@ type Default struct {
 // RunNode notes whose provenance new nodes carry on and dispatches on the
 // opcode.
 func (d Default) RunNode(r *interpreter.Run, n *ir.Node) (any, error) {
-	d.t.Follow(n)
+	d.t.Follow(n, "Interpreter_Transformer")
 	out, err := d.Default.RunNode(r, n)
 	if v, traced := torch.ValueOf(out); traced {
 		return v, err // overrides may return tensors and sizes: the next one gets a Value
@@ -77,7 +77,7 @@ func Transform(ctx context.Context, m *ir.GraphModule, make func(Default) interp
 	if err != nil {
 		return nil, err
 	}
-	t.Follow(nil)
+	t.Follow(nil, "")
 	// of None torch.fx makes no output, and then cannot compile what it made
 	old, err := m.Graph().OutputNode()
 	if err != nil && out != nil {

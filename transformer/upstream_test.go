@@ -1,6 +1,7 @@
 package transformer_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -47,6 +48,48 @@ def forward(self, x, y = 3):
     return iadd
     `, codeOf(t, out))
 	assert.Equal(t, "GraphModule", out.ClassName())
+}
+
+// The meta of a node is that of the node that it was made for, as far as it says
+// where that came from; one that has any names that node. What torch.fx makes of
+// the same meta.
+func TestMetaIsCarriedOver(t *testing.T) {
+	gm := parsed(t, "def forward(self, x):\n    relu = torch.relu(x)\n    add = relu + 1\n    neg = torch.neg(add)\n    return neg\n", nil)
+	relu, add := gm.Graph().Lookup("relu"), gm.Graph().Lookup("add")
+	carried := []string{ir.MetaNNModuleStack, ir.MetaTorchFn, ir.MetaSourceFnStack, "original_aten", "recompute", "ac_graph_id", "has_backward_hook",
+		"quantization_tag", "_numeric_debug_handle", ir.MetaCustom, "partitioner_tag", ir.MetaStackTrace, "autograd_backward"}
+	for _, key := range append(carried, ir.MetaVal, ir.MetaTensorMeta, ir.MetaExampleValue, "tag", "type") {
+		for n := range gm.Graph().Nodes() {
+			if n != gm.Graph().Lookup("neg") {
+				n.Meta().Set(key, key+" of "+n.Name())
+			}
+		}
+	}
+	add.Meta().Set(ir.MetaFromNode, "what a file says")
+	g := transform(t, gm, func(d transformer.Default) interpreter.Handler { return twice{d} }).Graph()
+	for _, name := range []string{"neg", "abs_1"} { // both made for relu
+		n := g.Lookup(name)
+		require.NotNil(t, n, name)
+		var keys []string
+		for key, v := range n.Meta().All() {
+			if key != ir.MetaFromNode {
+				keys = append(keys, key)
+				assert.Equal(t, key+" of relu", v)
+			}
+		}
+		assert.ElementsMatch(t, carried, keys)
+		from := n.Meta().Get(ir.MetaFromNode).([]ir.NodeSource)
+		require.Len(t, from, 1)
+		assert.Equal(t, ir.NewNodeSource(relu, from[0].Graph, "Interpreter_Transformer", ir.SourceCreate), from[0])
+	}
+	assert.Equal(t, "what a file says", g.Lookup("add").Meta().Get(ir.MetaFromNode))
+	assert.Zero(t, g.Lookup("neg_1").Meta().Len(), "of no meta comes none")
+	assert.Zero(t, g.Lookup("x").Meta().Len())
+	assert.Equal(t, 18, g.Last().Meta().Len(), "the output keeps all")
+
+	again := transform(t, transform(t, gm, asIs), asIs).Graph().Lookup("relu")
+	from := again.Meta().Get(ir.MetaFromNode).([]ir.NodeSource)
+	assert.Equal(t, 2, strings.Count(from[0].Readable(), "(name=relu, pass_name=Interpreter_Transformer, action=create, graph_id="))
 }
 
 // The new graph shares the old one's code generator, and nothing is processed on

@@ -1,10 +1,8 @@
-package passes
+package ir
 
 import (
 	"fmt"
 	"strings"
-
-	"github.com/torchfx-go/torchfx/ir"
 )
 
 // A SourceAction is what a pass did to a node.
@@ -28,9 +26,9 @@ type NodeSource struct {
 }
 
 // NewNodeSource describes a node that a pass makes something of. Its own sources
-// are those under [ir.MetaFromNode], a []NodeSource.
-func NewNodeSource(n *ir.Node, graph, pass string, actions ...SourceAction) NodeSource {
-	from, _ := n.Meta().Get(ir.MetaFromNode).([]NodeSource)
+// are those under [MetaFromNode], a []NodeSource.
+func NewNodeSource(n *Node, graph, pass string, actions ...SourceAction) NodeSource {
+	from, _ := n.Meta().Get(MetaFromNode).([]NodeSource)
 	return NodeSource{n.Name(), n.Target().String(), graph, pass, actions, from}
 }
 
