@@ -9,7 +9,11 @@
 // There are four ways to an operator, from the most to the least convenient:
 //
 //   - functions and methods such as [Relu] and [Tensor.Add], for model code; they
-//     panic with an *[Error], which [Try] and the other boundaries return;
+//     panic with an *[Error], which [Try] and the other boundaries return. Each
+//     public function of torch and method of its tensors has one: index_add_ is
+//     [Tensor.IndexAddInPlace]. It takes what Python's has no default for, and
+//     options behind it, x.Topk(5, torch.Kw("sorted", false)). Packages linalg, fft
+//     and special hold those of torch.linalg and so on;
 //   - [Call] by the dispatcher's name, for every operator that libtorch and the
 //     custom libraries opened in it have;
 //   - [Invoke] by an *ir.Func, for what a graph names: functions and methods of

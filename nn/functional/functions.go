@@ -99,6 +99,11 @@ func Celu(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("celu", []any{input}, options))
 }
 
+// CeluInPlace is torch.nn.functional.celu_; the options are its keyword arguments.
+func CeluInPlace(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("celu_", []any{input}, options))
+}
+
 // ChannelShuffle is torch.nn.functional.channel_shuffle; the options are its keyword arguments.
 func ChannelShuffle(input *torch.Tensor, groups any, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("channel_shuffle", []any{input, groups}, options))
@@ -182,6 +187,11 @@ func Dropout3d(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 // Elu is torch.nn.functional.elu; the options are alpha, inplace.
 func Elu(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("elu", []any{input}, options))
+}
+
+// EluInPlace is torch.nn.functional.elu_; the options are its keyword arguments.
+func EluInPlace(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("elu_", []any{input}, options))
 }
 
 // Embedding is torch.nn.functional.embedding; the options are padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse.
@@ -279,6 +289,11 @@ func Hardtanh(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("hardtanh", []any{input}, options))
 }
 
+// HardtanhInPlace is torch.nn.functional.hardtanh_; the options are its keyword arguments.
+func HardtanhInPlace(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("hardtanh_", []any{input}, options))
+}
+
 // HingeEmbeddingLoss is torch.nn.functional.hinge_embedding_loss; the options are margin, size_average, reduce, reduction.
 func HingeEmbeddingLoss(input *torch.Tensor, target *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("hinge_embedding_loss", []any{input, target}, options))
@@ -317,6 +332,11 @@ func LayerNorm(input *torch.Tensor, normalizedShape any, options ...torch.Kwarg)
 // LeakyRelu is torch.nn.functional.leaky_relu; the options are negative_slope, inplace.
 func LeakyRelu(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("leaky_relu", []any{input}, options))
+}
+
+// LeakyReluInPlace is torch.nn.functional.leaky_relu_; the options are its keyword arguments.
+func LeakyReluInPlace(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("leaky_relu_", []any{input}, options))
 }
 
 // Linear is torch.nn.functional.linear; the options are its keyword arguments.
@@ -439,6 +459,11 @@ func MultilabelSoftMarginLoss(input *torch.Tensor, target *torch.Tensor, options
 	return one(Call("multilabel_soft_margin_loss", []any{input, target}, options))
 }
 
+// NativeChannelShuffle is torch.nn.functional.native_channel_shuffle; the options are its keyword arguments.
+func NativeChannelShuffle(input *torch.Tensor, groups any, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("native_channel_shuffle", []any{input, groups}, options))
+}
+
 // NllLoss is torch.nn.functional.nll_loss; the options are weight, size_average, ignore_index, reduce, reduction.
 func NllLoss(input *torch.Tensor, target *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("nll_loss", []any{input, target}, options))
@@ -499,6 +524,11 @@ func Relu6(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("relu6", []any{input}, options))
 }
 
+// ReluInPlace is torch.nn.functional.relu_; the options are its keyword arguments.
+func ReluInPlace(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("relu_", []any{input}, options))
+}
+
 // RmsNorm is torch.nn.functional.rms_norm; the options are weight, eps.
 func RmsNorm(input *torch.Tensor, normalizedShape any, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("rms_norm", []any{input, normalizedShape}, options))
@@ -507,6 +537,11 @@ func RmsNorm(input *torch.Tensor, normalizedShape any, options ...torch.Kwarg) *
 // Rrelu is torch.nn.functional.rrelu; the options are lower, upper, training, inplace.
 func Rrelu(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("rrelu", []any{input}, options))
+}
+
+// RreluInPlace is torch.nn.functional.rrelu_; the options are its keyword arguments.
+func RreluInPlace(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("rrelu_", []any{input}, options))
 }
 
 // ScaledAddmm is torch.nn.functional.scaled_addmm; the options are swizzle_a, swizzle_b, contraction_dim, use_fast_accum, beta, alpha.
@@ -520,7 +555,7 @@ func ScaledAddmmInPlace(input *torch.Tensor, mat1 *torch.Tensor, mat2 *torch.Ten
 }
 
 // ScaledDotProductAttention is torch.nn.functional.scaled_dot_product_attention; the options are its keyword arguments.
-func ScaledDotProductAttention(query *torch.Tensor, key *torch.Tensor, value *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+func ScaledDotProductAttention(query *torch.Tensor, key *torch.Tensor, value any, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("scaled_dot_product_attention", []any{query, key, value}, options))
 }
 
@@ -537,6 +572,11 @@ func ScaledMm(matA *torch.Tensor, matB *torch.Tensor, scaleA *torch.Tensor, scal
 // Selu is torch.nn.functional.selu; the options are inplace.
 func Selu(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("selu", []any{input}, options))
+}
+
+// SeluInPlace is torch.nn.functional.selu_; the options are its keyword arguments.
+func SeluInPlace(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("selu_", []any{input}, options))
 }
 
 // Sigmoid is torch.nn.functional.sigmoid; it has no options.
@@ -597,6 +637,11 @@ func Tanhshrink(input *torch.Tensor, options ...torch.Kwarg) *torch.Tensor {
 // Threshold is torch.nn.functional.threshold; the options are inplace.
 func Threshold(input *torch.Tensor, threshold any, value any, options ...torch.Kwarg) *torch.Tensor {
 	return one(Call("threshold", []any{input, threshold, value}, options))
+}
+
+// ThresholdInPlace is torch.nn.functional.threshold_; the options are its keyword arguments.
+func ThresholdInPlace(input *torch.Tensor, threshold any, value any, options ...torch.Kwarg) *torch.Tensor {
+	return one(Call("threshold_", []any{input, threshold, value}, options))
 }
 
 // TripletMarginLoss is torch.nn.functional.triplet_margin_loss; the options are margin, p, eps, swap, size_average, reduce, reduction.

@@ -39,7 +39,9 @@ func generate() ([]byte, error) {
 	for name, f := range builtins {
 		for p := range strings.SplitSeq(f.required, ", ") {
 			kind := "Tensor"
-			if strings.HasSuffix(p, "_size") || strings.HasSuffix(p, "_factor") || p == "groups" {
+			if p == "threshold" || p == "value" {
+				kind = "number"
+			} else if strings.HasSuffix(p, "_size") || strings.HasSuffix(p, "_factor") || p == "groups" {
 				kind = "int"
 			}
 			all[name] = append(all[name], param{p, kind})
