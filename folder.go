@@ -134,6 +134,14 @@ func (s *saver) module(m nn.Module) (*export.SavedModule, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		if saved.Class == "ParameterList" || saved.Class == "ParameterDict" {
+			if !t.DType().IsFloat() && !t.DType().IsComplex() {
+				return nil, ir.Errorf(ir.ErrValue, "%s: expected a parameter of numbers that have gradients, got %s", name, t.DType())
+			}
+			parameter := *tensor
+			parameter.Parameter = true // frozen or not
+			tensor = &parameter
+		}
 		saved.SetTensor(name, tensor)
 	}
 	for name, child := range nn.Children(m) {

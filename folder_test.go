@@ -117,6 +117,57 @@ func TestFolderOfLiveModules(t *testing.T) {
 	}
 }
 
+// Parameters in lists and dicts go to a folder and come back.
+func TestFolderOfParameters(t *testing.T) {
+	testenv.Libtorch(t)
+	item := func(g *ir.Graph, v *ir.Node, key ir.Arg) *ir.Node {
+		return g.CallFunction(ir.FuncOf("operator.getitem"), []ir.Arg{v, key})
+	}
+	g := ir.NewGraph()
+	x := g.Placeholder("x")
+	sum := g.CallFunction(ir.FuncOf("torch.add"), []ir.Arg{x, item(g, g.GetAttr("ws"), ir.Int(-1))})
+	g.Output(g.CallFunction(ir.FuncOf("torch.mul"), []ir.Arg{sum, item(g, g.GetAttr("box.named"), ir.Str("b"))}))
+	named := &nn.ParameterDict{}
+	named.Set("b", torch.Full([]int{2}, 3.0))
+	gm, err := ir.NewGraphModule(map[string]any{
+		"ws":        nn.NewParameterList(torch.Ones(1), torch.Full([]int{2}, 2.0, torch.Kw("dtype", torch.Float64))),
+		"box.named": named, "none": nn.NewParameterList(),
+	}, g)
+	require.NoError(t, err)
+	in := torch.Ones(2)
+	want := run(t, gm, in)
+	t.Chdir(t.TempDir())
+	for range 2 {
+		require.NoError(t, torchfx.ToFolder(gm, "saved", "Saved"))
+		again, warnings, err := torchfx.LoadFolder("saved")
+		require.NoError(t, err)
+		assert.Empty(t, warnings)
+		assert.Equal(t, want, run(t, again, in))
+		assert.Equal(t, 2, must(again.Attr("ws")).(*nn.ParameterList).Len())
+		assert.True(t, must(again.Attr("box.named")).(*nn.ParameterDict).Get("b").RequiresGrad())
+		plan, err := interpreter.Compile(again)
+		require.NoError(t, err)
+		out, err := plan.Run(t.Context(), in)
+		require.NoError(t, err)
+		data, err := out.(*torch.Tensor).Bytes()
+		require.NoError(t, err)
+		assert.Equal(t, want, data)
+		require.NoError(t, plan.Close())
+		gm = again
+	}
+}
+
+func TestToFolderRefusesParametersOfInts(t *testing.T) {
+	testenv.Libtorch(t)
+	g := ir.NewGraph()
+	g.Output(g.GetAttr("ws"))
+	gm, err := ir.NewGraphModule(map[string]any{"ws": nn.NewParameterList(torch.Full([]int{2}, 3))}, g)
+	require.NoError(t, err)
+	err = torchfx.ToFolder(gm, filepath.Join(t.TempDir(), "saved"), "Saved")
+	require.ErrorIs(t, err, ir.ErrValue)
+	assert.ErrorContains(t, err, "attribute ws: 0: expected a parameter of numbers that have gradients, got torch.int64")
+}
+
 // What Python wrote runs here and gives Python's result.
 func TestFoldersOfPythonRun(t *testing.T) {
 	testenv.Libtorch(t)

@@ -192,6 +192,8 @@ func (k *maker) module(m *export.SavedModule) (nn.Module, error) {
 		return nil, ir.Errorf(ir.ErrUnsupported, "expected a module of torch.nn, got a graph module")
 	case containers[m.Class]:
 		made, err = k.container(m)
+	case m.Class == "ParameterList" || m.Class == "ParameterDict":
+		made, err = k.parameters(m)
 	default:
 		made, err = k.layer(m)
 	}
@@ -231,6 +233,29 @@ func (k *maker) container(m *export.SavedModule) (nn.Module, error) {
 		list.Append(c.Module)
 	}
 	return list, nil
+}
+
+// parameters makes a container of tensors.
+func (k *maker) parameters(m *export.SavedModule) (nn.Module, error) {
+	if len(m.Children) > 0 {
+		return nil, ir.Errorf(ir.ErrUnsupported, "%s: expected a module of tensors, got a %s in it", m.Names[0], m.Children[0].Class)
+	}
+	list, dict := nn.NewParameterList(), &nn.ParameterDict{}
+	for name, t := range m.State() {
+		made, err := k.give(t)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if m.Class == "ParameterList" {
+			list.Append(made)
+		} else {
+			dict.Set(name, made)
+		}
+	}
+	if m.Class == "ParameterList" {
+		return list, nil
+	}
+	return dict, nil
 }
 
 // layer makes a layer of its arguments and loads its state.

@@ -180,6 +180,8 @@ var (
 	bufferLine  = regexp.MustCompile(`^self\.register_buffer\('([^'\\]+)', torch\.empty\((\[[\d, ]*\]), dtype=torch\.(\w+)\)\)$`)
 	emptyCall   = regexp.MustCompile(`^torch\.empty\((\[[\d, ]*\]), dtype=torch\.(\w+)\)$`)
 	deepLine    = regexp.MustCompile(`^self\.get_submodule\('([^'\\]+)'\)\.register_(parameter|buffer)\('([^'\\]+)', (?:torch\.nn\.Parameter\()?torch\.empty\((\[[\d, ]*\]), dtype=torch\.(\w+)\)\)?\)$`)
+	appendLine  = regexp.MustCompile(`^self\.get_submodule\('([^'\\]+)'\)\.append\(torch\.nn\.Parameter\(torch\.empty\((\[[\d, ]*\]), dtype=torch\.(\w+)\)\)\)$`)
+	itemLine    = regexp.MustCompile(`^self\.get_submodule\('([^'\\]+)'\)\['([^'\\]+)'\] = torch\.nn\.Parameter\(torch\.empty\((\[[\d, ]*\]), dtype=torch\.(\w+)\)\)$`)
 	stateLine   = regexp.MustCompile(`^self\.load_state_dict\(torch\.load\(r'[^']*'\)\)$`)
 	specLine    = regexp.MustCompile(`^self\._(?:in|out)_spec = pytree\.treespec_loads\(.*\)$`)
 )
@@ -265,6 +267,20 @@ func (r *folderReader) statement(into *folderClass, s string, line int) error {
 	}
 	if m := deepLine.FindStringSubmatch(s); m != nil {
 		into.declared = append(into.declared, declaration{m[1] + "." + m[3], m[4], m[5], m[2] == "parameter", line})
+		return nil
+	}
+	if m := itemLine.FindStringSubmatch(s); m != nil {
+		into.declared = append(into.declared, declaration{m[1] + "." + m[2], m[3], m[4], true, line})
+		return nil
+	}
+	if m := appendLine.FindStringSubmatch(s); m != nil {
+		n := 0
+		for _, d := range into.declared {
+			if strings.HasPrefix(d.path, m[1]+".") {
+				n++
+			}
+		}
+		into.declared = append(into.declared, declaration{fmt.Sprintf("%s.%d", m[1], n), m[2], m[3], true, line})
 		return nil
 	}
 	if m := belowLine.FindStringSubmatch(s); m != nil {

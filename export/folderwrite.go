@@ -236,7 +236,15 @@ func (w *folderWriter) below(prefix, path string, m *SavedModule) {
 	}
 	for _, t := range m.params {
 		w.checkName(t.name)
-		w.add(at + ".register_parameter('" + t.name + "', torch.nn.Parameter(" + emptyText(t.tensor) + "))")
+		made := "torch.nn.Parameter(" + emptyText(t.tensor) + ")"
+		switch m.Class {
+		case "ParameterList": // which counts what it holds, as ParameterDict does
+			w.add(at + ".append(" + made + ")")
+		case "ParameterDict":
+			w.add(at + "['" + t.name + "'] = " + made)
+		default:
+			w.add(at + ".register_parameter('" + t.name + "', " + made + ")")
+		}
 	}
 }
 
@@ -255,7 +263,17 @@ func emptyText(t *Tensor) string {
 
 // isContainer reports whether a module does nothing but hold others.
 func isContainer(m *SavedModule) bool {
-	return m.graph == nil && (m.Class == "Module" || m.Class == "Sequential" || m.Class == "ModuleList" || m.Class == "ModuleDict")
+	switch m.Class {
+	case "Module", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict":
+		return m.graph == nil
+	}
+	return false
+}
+
+// holdsParameters reports whether a module is a container of tensors, which its
+// repr describes.
+func holdsParameters(m *SavedModule) bool {
+	return m.Class == "ParameterList" || m.Class == "ParameterDict"
 }
 
 // unquoted is how torch.nn's repr writes the padding and padding_mode of a
@@ -276,7 +294,7 @@ func (w *folderWriter) expression(path string, m *SavedModule) string {
 	if m.Eval && !trusted[m.Class] { // which torch.fx pickles, and so keeps
 		eval = ".eval()"
 	}
-	if isContainer(m) && m.line == "" {
+	if isContainer(m) && (m.line == "" || holdsParameters(m)) {
 		if m.Class == "Module" {
 			return "torch.nn.Module()" + eval
 		}

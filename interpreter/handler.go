@@ -66,9 +66,34 @@ func (Default) Placeholder(r *Run, target string, args []any, _ []torch.Kwarg) (
 	return nil, ir.Errorf(ir.ErrRuntime, "Expected positional argument for parameter %s, but one was not passed in!", target)
 }
 
-// GetAttr returns the attribute at a dotted path.
+// GetAttr returns the attribute at a dotted path; of a container of parameters
+// the list or dict that a graph takes it for.
 func (Default) GetAttr(r *Run, path string, _ []any, _ []torch.Kwarg) (any, error) {
-	return r.Attr(path)
+	v, err := r.Attr(path)
+	if held, ok := parametersOf(v); ok {
+		r.owners.lend(held)
+		return held, nil
+	}
+	return v, err
+}
+
+// parametersOf returns what graphs use of an nn.ParameterList or ParameterDict.
+func parametersOf(v any) (held any, ok bool) {
+	switch v := v.(type) {
+	case *nn.ParameterList:
+		list := []any{}
+		for _, t := range v.Held() {
+			list = append(list, t)
+		}
+		return list, true
+	case *nn.ParameterDict:
+		var names, values []any
+		for name, t := range v.Held() {
+			names, values = append(names, name), append(values, t)
+		}
+		return ir.NewPyDict(names, values), true
+	}
+	return nil, false
 }
 
 // CallFunction calls fn: a higher-order operator here, anything else in package

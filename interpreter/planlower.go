@@ -225,6 +225,9 @@ func (lw *lowerer) attr(m *ir.GraphModule, path string) operand {
 	if !ok {
 		return lw.fails(noAttribute(m, path))
 	}
+	if held, ok := parametersOf(v); ok {
+		v = held
+	}
 	lw.literal = append(lw.literal, v)
 	return constant{v}
 }

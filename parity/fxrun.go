@@ -270,9 +270,6 @@ func (x *fxRun) layer(row fxModule, apart func(below string) bool) (any, error) 
 	if err = errors.Join(failed, err); err == nil && len(unexpected)+len(keys.Missing) > 0 {
 		err = ir.Errorf(ir.ErrFormat, "state of %s: missing %v, unexpected %v", row.Path, keys.Missing, unexpected)
 	}
-	if _, ok := m.(*nn.ParameterList); ok {
-		return tensors, err // which graphs index, as a list
-	}
 	return m, err
 }
 

@@ -9,6 +9,7 @@ Both run on one thread without gradients, in evaluation mode.
 import collections
 import importlib
 import json
+import operator
 import os
 import sys
 import warnings
@@ -186,6 +187,29 @@ def nested():
     return torch.fx.GraphModule(root, graph), [r(2, 3)]
 
 
+class Held(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ws = nn.ParameterList([nn.Parameter(r(3)), nn.Parameter(r(2, 3))])
+        self.named = nn.ParameterDict({"a": nn.Parameter(r(3)), "b": nn.Parameter(r(1))})
+        self.none = nn.ParameterList()
+        self.box = nn.ModuleDict({"inside": nn.ParameterList([nn.Parameter(r(3))])})
+
+
+def held():
+    """A graph that takes parameters out of their containers."""
+    g = torch.fx.Graph()
+    x = g.placeholder("x")
+    item = lambda v, key: g.call_function(operator.getitem, (v, key))
+    x = g.call_function(torch.add, (x, item(g.get_attr("ws"), 0)))
+    x = g.call_function(torch.add, (x, item(item(g.get_attr("ws"), -1), 1)))
+    x = g.call_function(torch.mul, (x, item(g.get_attr("named"), "a")))
+    x = g.call_function(torch.sub, (x, item(g.get_attr("box.inside"), 0)))
+    g.call_function(len, (g.get_attr("none"),))
+    g.output(x)
+    return torch.fx.GraphModule(Held(), g), [r(2, 3)]
+
+
 def flat(out):
     return {f"o{i}": t.contiguous().clone() for i, t in enumerate(x for x in pytree.tree_leaves(out) if x is not None)}
 
@@ -194,6 +218,7 @@ def cases():
     for i, (cls, args, kwargs, inputs) in enumerate(LAYERS):
         yield f"{i:02d}_{cls}", lambda: layer(cls, args, kwargs, inputs())
     yield "nested", nested
+    yield "held", held
 
 
 def make():
