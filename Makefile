@@ -18,7 +18,7 @@ SHELL       := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup demo test lint bench bench-quick bench-ir fuzz parity reference reference-test upstream-tests clean
+.PHONY: help build setup demo test lint bench bench-quick bench-ir fuzz parity reference reference-test upstream-tests gotorch gotorch-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,14 @@ reference-test: reference setup ## compare with PyTorch live, bit by bit
 
 upstream-tests: ## list what PyTorch's own tests of torch.fx hold, with the Go test beside each
 	@$(GO) run ./scripts/upstreamtests
+
+gotorch: setup ## compile the C++ of wangkuiyi/gotorch against libtorch, once, and print the flags for it
+	@flags=$$($(GO) run ./scripts/gotorch) && echo "CGO_LDFLAGS=\"$$flags\""
+
+gotorch-test: setup $(testsum) ## vet and test the package gotorch
+	@export CGO_LDFLAGS="$$($(GO) run ./scripts/gotorch)" && [ -n "$$CGO_LDFLAGS" ] && \
+		$(GO) vet -tags gotorch ./gotorch/... && \
+		TORCHFX_REQUIRE_LIBTORCH=1 $(GO) test -tags gotorch -json ./gotorch/... | $(testsum) "gotorch"
 
 clean: ## remove what make and setup put here: bin, libtorch, the bridge, the reference
 	rm -rf bin dist

@@ -7,6 +7,7 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/spf13/cobra v1.10.2
 	github.com/stretchr/testify v1.12.1
+	github.com/wangkuiyi/gotorch v0.0.0-20201028015551-9afed2f3ad7b
 	github.com/x448/float16 v0.8.4
 	golang.org/x/sync v0.25.0
 	golang.org/x/term v0.48.0

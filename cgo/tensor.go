@@ -96,6 +96,9 @@ func (t *Tensor) Info() (TensorInfo, error) {
 func decodeInfo(w []uint64) (TensorInfo, error) {
 	flags := w[0]
 	has := func(f uint64) bool { return flags&f != 0 }
+	if !has(infoDefined) {
+		return TensorInfo{}, nil // nothing follows
+	}
 	dtype, err := ir.DTypeFromC10(int(w[1]))
 	if err != nil {
 		return TensorInfo{}, err

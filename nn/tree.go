@@ -4,8 +4,8 @@ import (
 	"iter"
 	"reflect"
 	"strings"
-	"unicode"
 
+	"github.com/torchfx-go/torchfx/internal/snake"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
@@ -77,7 +77,7 @@ type Field struct {
 func Describe(f reflect.StructField) Field {
 	name, rest, _ := strings.Cut(f.Tag.Get("nn"), ",")
 	if name == "" {
-		name = snakeCase(f.Name)
+		name = snake.Case(f.Name)
 	}
 	switch rest {
 	case "buffer":
@@ -171,20 +171,6 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-// snakeCase turns a Go field name into Python's: RunningMean to running_mean,
-// Fc1 to fc1.
-func snakeCase(s string) string {
-	var b strings.Builder
-	runes := []rune(s)
-	for i, r := range runes {
-		if unicode.IsUpper(r) && i > 0 && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]) && unicode.IsUpper(runes[i-1])) {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
 }
 
 // Train puts m and every module below it into training mode, or out of it.

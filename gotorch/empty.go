@@ -1,4 +1,0 @@
-//go:build !gotorch
-
-// Package gotorch is empty without the build tag gotorch.
-package gotorch
