@@ -39,6 +39,8 @@ func ReplacePattern(m *ir.GraphModule, pattern, replacement any) ([]Match, error
 //     copy stands directly behind the match; a match in the middle of which an input
 //     is written stays. torch.fx has the copy read other numbers than the match did.
 //     Writes through a view are not seen.
+//   - The results are replaced all at once, for the nodes outside of the copy. Where a
+//     result is an input too, torch.fx has the copy read what takes its place.
 //   - Attributes that the replacement's targets name and m lacks come from the
 //     module that the replacement belongs to, under the same path: nested graph
 //     modules as copies, other values shared. What m has already stays.

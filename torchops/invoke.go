@@ -18,8 +18,18 @@ import (
 // is known.
 //
 // Arguments, results and errors are those of [CallMode]. Functions that push and
-// pop a vmap level change m, which therefore belongs to one run.
+// pop a vmap level change m, which therefore belongs to one run. A method of a list,
+// tuple, dict or string goes by the tensors' name as well: a graph tells no types.
 func Invoke(m *libtorch.Mode, f *ir.Func, args []any, kw []Kwarg) (any, error) {
+	if len(args) > 0 {
+		own, err := ownMethod(f, args[0])
+		if err != nil {
+			return nil, failed(f.Name(), args, kw, err)
+		}
+		if own != nil {
+			f = own
+		}
+	}
 	if impl := implementationOf(f); impl != nil {
 		v, err := impl.call(m, args, kw)
 		return v, failedIn(f, args, kw, err)
@@ -27,7 +37,7 @@ func Invoke(m *libtorch.Mode, f *ir.Func, args []any, kw []Kwarg) (any, error) {
 	if f.Op() != "" {
 		return CallMode(m, f.Op(), args, kw)
 	}
-	return nil, failed(f.Name(), nil, nil, Check(f))
+	return nil, failed(f.Name(), nil, nil, unknown(f))
 }
 
 // implementations holds what is computed on this side of the dispatcher, filled

@@ -134,9 +134,15 @@ func Implemented(f *ir.Func) bool {
 // Check says why [Invoke] cannot call f, and which known name is nearest; nil where
 // it can. Looking for the nearest takes a fraction of a millisecond.
 func Check(f *ir.Func) error {
-	if implementationOf(f) != nil {
+	if implementationOf(f) != nil || f.Name() == tensorMethod+f.Base() && ownNames[f.Base()] {
 		return nil
 	}
+	return unknown(f)
+}
+
+// unknown says why f, which has no implementation here, cannot be called; nil where
+// it is an operator that can.
+func unknown(f *ir.Func) error {
 	if f.Op() != "" {
 		_, err := libtorch.Find(f.Op())
 		return err
