@@ -9,14 +9,17 @@ import (
 	"github.com/torchfx-go/torchfx/ir"
 )
 
-// decode turns the words of a reply into the values of a schema's returns. On an
-// error, what was made so far is closed.
-func decode(w []uint64, returns []ir.Param) ([]any, error) {
+// decode appends the values of a schema's returns to dst, from the words of a
+// reply. On an error, what was made so far is closed.
+func decode(dst []any, w []uint64, returns []ir.Param) ([]any, error) {
 	d := decoder{w: w}
 	if len(returns) == 0 && len(w) == 0 {
-		return nil, nil
+		return dst, nil
 	}
-	results := make([]any, 0, len(returns))
+	results := dst
+	if results == nil {
+		results = make([]any, 0, len(returns))
+	}
 	for i := 0; len(d.w) > 0; i++ {
 		var t *ir.Type
 		if i < len(returns) {
@@ -25,8 +28,8 @@ func decode(w []uint64, returns []ir.Param) ([]any, error) {
 		results = append(results, d.value(t))
 	}
 	if d.err != nil {
-		closeAll(results)
-		return nil, d.err
+		closeAll(results[len(dst):])
+		return dst, d.err
 	}
 	return results, nil
 }

@@ -157,50 +157,54 @@ func (o *Operator) HasKernel(kind ir.DeviceKind) bool {
 //
 // The call runs on the calling goroutine, at most so many at once as there are
 // slots; with more than one thread it runs on a worker of its own.
-func (o *Operator) Call(m *Mode, args []any) ([]any, error) {
+func (o *Operator) Call(m *Mode, args []any) ([]any, error) { return o.CallInto(nil, m, args) }
+
+// CallInto is [Operator.Call] with the results appended to dst, which is returned
+// as it was where the call fails.
+func (o *Operator) CallInto(dst []any, m *Mode, args []any) ([]any, error) {
 	m = m.current()
 	if m != nil && m.Observe != nil {
 		m.Observe(o)
 	}
 	if n := m.threads(); n > 1 {
 		if _, recording := RecordedSoFar(); !recording { // or another thread would make the call
-			return o.callOnWorker(n, m, args)
+			return o.callOnWorker(dst, n, m, args)
 		}
 	}
 	slots.acquire()
-	results, err := o.run(m, args)
+	results, err := o.run(dst, m, args)
 	slots.release()
 	collectReleased()
 	return results, err
 }
 
 // callOnWorker is apart from Call because what its closure holds lives on the heap.
-func (o *Operator) callOnWorker(n int, m *Mode, args []any) (results []any, err error) {
-	onWorker(n, func() { results, err = o.run(m, args) })
+func (o *Operator) callOnWorker(dst []any, n int, m *Mode, args []any) (results []any, err error) {
+	onWorker(n, func() { results, err = o.run(dst, m, args) })
 	collectReleased()
 	return results, err
 }
 
 // run calls the operator on this thread.
-func (o *Operator) run(m *Mode, args []any) ([]any, error) {
+func (o *Operator) run(dst []any, m *Mode, args []any) ([]any, error) {
 	var cmode C.tfx_mode
 	mode, err := m.encode(&cmode)
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
 	f := frames.Get().(*frame)
 	defer f.put()
 	if err := f.in.args(o, args); err != nil {
 		f.in.unuse()
-		return nil, err
+		return dst, err
 	}
 	code := C.tfx_call(C.uint64_t(o.handle), mode, (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(f.in.w))), C.uint64_t(len(f.in.w)),
 		f.out.w(), replyWords, &f.out.out)
 	f.in.unuse()
 	if code != 0 {
-		return nil, f.out.fail(o.schema.Op, code)
+		return dst, f.out.fail(o.schema.Op, code)
 	}
-	results, err := decode(f.out.view(), o.schema.Returns)
+	results, err := decode(dst, f.out.view(), o.schema.Returns)
 	f.out.done()
 	return results, err
 }

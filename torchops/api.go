@@ -1,10 +1,15 @@
 package torchops
 
-import "github.com/torchfx-go/torchfx/ir"
+import (
+	"slices"
+	"sync"
 
-// What the generated functions and methods are made of. They take what Python's
-// have no default for, and options behind it: further arguments in Python's order,
-// then keywords by [Kw], and a scope for the results by [In].
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// What the functions and methods are made of, written or generated. They take what
+// Python's have no default for, and options behind it: further arguments in
+// Python's order, then keywords by [Kw], and a scope for the results by [In].
 
 // Ints is a list of integers, sizes or dimensions: a []int, a []Int that holds
 // symbolic sizes, or one integer where Python takes one.
@@ -12,14 +17,67 @@ type Ints = any
 
 // callFunction calls a function of Python by the name that graphs have.
 func callFunction(name string, args ...any) any {
-	args, kw := splitKwargs(args)
-	return Dispatch(ir.CallFunction, ir.FuncOf(name), args, kw)
+	return callTyped(ir.FuncOf(name), "", nil, args)
 }
 
 // callMethod calls a method by its name.
 func (x *Tensor) callMethod(name string, args ...any) any {
-	args, kw := splitKwargs(args)
-	return Dispatch(ir.CallMethod, name, append([]any{x}, args...), kw)
+	return callTyped(methodOf(name), name, x, args)
+}
+
+// An argumentList is the memory of the arguments of one call, reused: args of the
+// functions above then stay on the stack of their callers.
+type argumentList struct{ args []any }
+
+var argumentLists = sync.Pool{New: func() any { return new(argumentList) }}
+
+func (l *argumentList) put() {
+	clear(l.args)
+	l.args = l.args[:0]
+	argumentLists.Put(l)
+}
+
+// callTyped is [Dispatch] of a call whose arguments are all there, for least cost:
+// an operator of torch that is called with real arguments allocates nothing but its
+// results. method is "" for a function.
+func callTyped(f *ir.Func, method string, self *Tensor, args []any) any {
+	l := argumentLists.Get().(*argumentList)
+	defer l.put()
+	if method != "" {
+		l.args = append(l.args, self)
+	}
+	l.args = append(l.args, args...)
+	list, kw := splitKwargs(l.args)
+	impl := implementationOf(f)
+	if impl == nil || impl.public == nil || impl.public.run != nil || recorderOf(list, kw) != nil {
+		// whatever this does may keep the list
+		list = slices.Clone(list)
+		if method != "" {
+			return Dispatch(ir.CallMethod, method, list, kw)
+		}
+		return Dispatch(ir.CallFunction, f, list, kw)
+	}
+	for i, a := range list {
+		if n, ok := a.(int); ok {
+			list[i] = int64(n) // in place, where normalize copies
+		}
+	}
+	v, err := impl.call(nil, list, kw)
+	if err != nil {
+		mustNot(f.Name(), failedIn(f, list, kw, err))
+	}
+	return v
+}
+
+var methods sync.Map // name -> *ir.Func
+
+// methodOf is the function that a method of tensors is.
+func methodOf(name string) *ir.Func {
+	if f, ok := methods.Load(name); ok {
+		return f.(*ir.Func)
+	}
+	f, _ := methods.LoadOrStore(name, ir.FuncOf(tensorMethod+name))
+	return f.(*ir.Func)
 }
 
 // with puts options behind arguments.

@@ -182,14 +182,6 @@ func (x *Tensor) SwapdimsInPlace(dim0, dim1 int) *Tensor {
 	return As[*Tensor](x.callMethod("swapdims_", dim0, dim1))
 }
 
-// T is the method t: expects x to be <= 2-D tensor and transposes dimensions 0
-// and 1.
-//
-//	x.t()
-func (x *Tensor) T() *Tensor {
-	return As[*Tensor](x.callMethod("t"))
-}
-
 // TInPlace is the method t_: in-place version of Tensor.t.
 //
 //	x.t_()
@@ -614,14 +606,6 @@ func Swapaxes(input *Tensor, axis0, axis1 int) *Tensor {
 //	torch.swapdims(Tensor input, int dim0, int dim1)
 func Swapdims(input *Tensor, dim0, dim1 int) *Tensor {
 	return As[*Tensor](callFunction("torch.swapdims", input, dim0, dim1))
-}
-
-// T is torch.t: expects input to be <= 2-D tensor and transposes dimensions 0
-// and 1.
-//
-//	torch.t(Tensor input)
-func T(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.t", input))
 }
 
 // TCopy is torch.t_copy: performs the same operation as torch.t, but all output

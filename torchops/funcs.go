@@ -35,10 +35,7 @@ var (
 )
 
 // function calls a function that returns one tensor.
-func function(f *ir.Func, args ...any) *Tensor {
-	args, kw := splitKwargs(args)
-	return As[*Tensor](Dispatch(ir.CallFunction, f, args, kw))
-}
+func function(f *ir.Func, args ...any) *Tensor { return As[*Tensor](callTyped(f, "", nil, args)) }
 
 // Add returns x + y.
 func Add(x *Tensor, y any) *Tensor { return function(FnAdd, x, y) }

@@ -96,6 +96,8 @@ func TestGeneratedFunctionsAreRecorded(t *testing.T) {
 	x.NonzeroTuple()
 	x.NewZeros(2, 3, Kw("dtype", Int64))
 	UniqueCounts(x, false)
+	x.T()
+	x.Transposed()
 	assert.Equal(t, []string{
 		"v0 = call_function torch.addmm(x, y, y, beta=2)",
 		"v1 = call_method addmm(x, y, y)",
@@ -114,5 +116,9 @@ func TestGeneratedFunctionsAreRecorded(t *testing.T) {
 		"v14 = call_function torch.functional.unique(x, sorted=False, return_inverse=False, return_counts=True, dim=None)",
 		"v15 = call_function operator.getitem(v14, 0)",
 		"v16 = call_function operator.getitem(v14, 1)",
+		`v17 = call_function builtins.getattr(x, "T")`,
+		"v18 = call_method t(x)",
 	}, s.lines)
+	_, err := Try(func() any { x.SetIndex(1, 0); return nil })
+	assert.ErrorContains(t, err, "does not support item assignment")
 }

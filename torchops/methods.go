@@ -8,8 +8,7 @@ import "github.com/torchfx-go/torchfx/ir"
 
 // method calls a method that returns one tensor.
 func (x *Tensor) method(name string, args ...any) *Tensor {
-	args, kw := splitKwargs(args)
-	return As[*Tensor](Dispatch(ir.CallMethod, name, append([]any{x}, args...), kw))
+	return As[*Tensor](callTyped(methodOf(name), name, x, args))
 }
 
 // Add returns x + y; y may be any Go number.
@@ -145,6 +144,17 @@ func (x *Tensor) Index(parts ...any) *Tensor {
 		index = parts[0]
 	}
 	return As[*Tensor](Dispatch(ir.CallFunction, fnGetItem, []any{x, index}, nil))
+}
+
+// SetIndex is x[parts] = v for a number or a tensor, which is broadcast; see
+// [Tensor.Index]. As in Python, a trace refuses it: a Proxy has no assignment to
+// its items.
+func (x *Tensor) SetIndex(v any, parts ...any) {
+	var index any = ir.PyTuple(parts)
+	if len(parts) == 1 {
+		index = parts[0]
+	}
+	Dispatch(ir.CallFunction, fnSetItem, []any{x, index, v}, nil)
 }
 
 // Ellipsis stands for all dimensions that the other parts of an index leave.

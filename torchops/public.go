@@ -28,6 +28,7 @@ type binding struct {
 	scope  *Scope
 
 	encoded []any // the arguments of the operator
+	results []any // and what it returned
 }
 
 // bindings are reused, since every call of a public function needs one.
@@ -77,7 +78,8 @@ func (p *public) call(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
 func (b *binding) put() {
 	clear(b.values[:cap(b.values)])
 	clear(b.encoded[:cap(b.encoded)])
-	*b = binding{values: b.values[:0], encoded: b.encoded[:0]}
+	clear(b.results[:cap(b.results)])
+	*b = binding{values: b.values[:0], encoded: b.encoded[:0], results: b.results[:0]}
 	bindings.Put(b)
 }
 
@@ -143,11 +145,11 @@ func (s *signature) invoke(b *binding, method bool) (any, error) {
 		unseen := *mode
 		unseen.Observe, mode = nil, &unseen
 	}
-	results, err := p.operator.Call(mode, b.encoded)
+	b.results, err = p.operator.CallInto(b.results[:0], mode, b.encoded)
 	if err != nil {
 		return nil, publicError(s, p, self, b.values, err)
 	}
-	v := tensorTuples(c.results(results))
+	v := tensorTuples(c.results(b.results))
 	if s.options && b.values[len(s.params)-1] == true {
 		err = requireGrad(v)
 	}

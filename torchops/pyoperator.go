@@ -9,6 +9,7 @@ import (
 
 var (
 	fnGetItem = ir.FuncOf("operator.getitem")
+	fnSetItem = ir.FuncOf("operator.setitem")
 	fnGetAttr = ir.FuncOf("builtins.getattr")
 )
 
