@@ -1,7 +1,9 @@
 package torchops
 
 import (
+	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/internal/testenv"
+	"github.com/torchfx-go/torchfx/ir"
 )
 
 // A typedCall is a typed function, and the operator that it calls.
@@ -70,6 +73,51 @@ func TestTypedCallsAllocateTheirResult(t *testing.T) {
 			got := testing.AllocsPerRun(100, func() { _ = c.call().Close() })
 			assert.LessOrEqual(t, got, float64(resultAllocations))
 		})
+	}
+}
+
+// The way for tensors alone ends as the way through the parser does: in results,
+// errors and scopes.
+func TestTensorsAloneAreCalledAsThroughTheParser(t *testing.T) {
+	testenv.Libtorch(t)
+	s := NewScope()
+	defer s.Close()
+	x, closed := Ones(2, 2, In(s)), Ones(2, 2)
+	y := Ones(3)
+	require.NoError(t, closed.Close())
+	for _, c := range []struct {
+		name string
+		args []any
+	}{
+		{"torch.add", []any{x, x}},
+		{"torch.Tensor.add", []any{x, x}},
+		{"torch.mm", []any{x, y}},
+		{"torch.neg", []any{closed}},
+		{"torch.mm", []any{x}},
+		{"torch.neg", []any{x, x}},
+		{"torch.Tensor.neg_", []any{x}},
+		{"torch.max", []any{x}},
+		{"torch.max", []any{x, x}},
+		{"torch.aminmax", []any{x}},
+		{"torch.cat", []any{x}},
+		{"torch.is_floating_point", []any{x}},
+		{"torch.result_type", []any{x, y}},
+		{"torch.layer_norm", []any{x, x}},
+		{"torch.unbind", []any{x}},
+	} {
+		f := ir.FuncOf(c.name)
+		want, wantErr := Invoke(nil, f, c.args, nil)
+		got, err := Try(func() any {
+			if method, ok := strings.CutPrefix(c.name, tensorMethod); ok {
+				return c.args[0].(*Tensor).callMethod(method, c.args[1:]...)
+			}
+			return callFunction(c.name, c.args...)
+		})
+		assert.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(err), c.name)
+		assert.Equal(t, Describe(want), Describe(got), c.name)
+		if result, ok := got.(*Tensor); ok && c.args[0] == any(x) {
+			assert.Same(t, s, result.scope.Load(), c.name)
+		}
 	}
 }
 
