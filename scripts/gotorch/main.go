@@ -12,15 +12,18 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -30,7 +33,10 @@ import (
 const module = "github.com/wangkuiyi/gotorch"
 
 func main() {
-	flags, err := prepare()
+	// an interrupted build takes its half gigabyte of intermediate files with it
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	flags, err := prepare(ctx)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gotorch:", err)
 		os.Exit(1)
@@ -39,7 +45,7 @@ func main() {
 }
 
 // prepare builds what is missing and returns the linker flags.
-func prepare() (string, error) {
+func prepare(ctx context.Context) (string, error) {
 	home := install.Home()
 	rec, err := install.Read(home)
 	if err != nil {
@@ -55,7 +61,7 @@ func prepare() (string, error) {
 	}
 	dir := filepath.Join(home, "gotorch", b.key())
 	if _, err := os.Stat(filepath.Join(dir, library)); err != nil {
-		if err := b.run(dir); err != nil {
+		if err := b.run(ctx, dir); err != nil {
 			return "", err
 		}
 	}
@@ -115,6 +121,7 @@ const header = "#include <torch/torch.h>\n"
 // script is libtorch.so for the linker; it is not needed when the program runs.
 const script = "INPUT(-ltorch_cpu -lc10)\n"
 
+// plan finds the compiler and says what is done with it.
 func (b *build) plan() error {
 	for _, cxx := range []string{os.Getenv("CXX"), "g++", "clang++", "c++"} {
 		command := strings.Fields(cxx)
@@ -155,7 +162,7 @@ func (b *build) key() string {
 
 // run builds in a folder beside dir and moves it there, so that a folder with
 // that name is whole.
-func (b *build) run(dir string) error {
+func (b *build) run(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
@@ -170,7 +177,7 @@ func (b *build) run(dir string) error {
 		return err
 	}
 	defer log.Close()
-	if err := b.objects(stage, log); err != nil {
+	if err := b.objects(ctx, stage, log); err != nil {
 		return err
 	}
 	if err := os.Chmod(stage, 0o755); err != nil {
@@ -184,7 +191,9 @@ func (b *build) run(dir string) error {
 	return nil
 }
 
-func (b *build) objects(stage string, log *os.File) error {
+// objects compiles into the folder stage, links the library there, and leaves only
+// what is needed.
+func (b *build) objects(ctx context.Context, stage string, log *os.File) error {
 	pre := filepath.Join(stage, "torch_pre.h")
 	err := errors.Join(
 		os.WriteFile(pre, []byte(header), 0o644),
@@ -192,7 +201,7 @@ func (b *build) objects(stage string, log *os.File) error {
 	if err != nil {
 		return err
 	}
-	if err := b.tool(log, append(b.compile, "-x", "c++-header", pre, "-o", pre+".gch")...); err != nil {
+	if err := b.tool(ctx, log, append(b.compile, "-x", "c++-header", pre, "-o", pre+".gch")...); err != nil {
 		return err
 	}
 	var group errgroup.Group
@@ -201,13 +210,13 @@ func (b *build) objects(stage string, log *os.File) error {
 	for i, source := range b.compiled {
 		objects[i] = filepath.Join(stage, strings.TrimSuffix(filepath.Base(source), ".cc")+".o")
 		args := append(b.compile[:len(b.compile):len(b.compile)], "-include", pre, "-c", source, "-o", objects[i])
-		group.Go(func() error { return b.tool(log, args...) })
+		group.Go(func() error { return b.tool(ctx, log, args...) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	args := append([]string{"-o", filepath.Join(stage, library)}, objects...)
-	if err := b.tool(log, append(args, b.link...)...); err != nil {
+	if err := b.tool(ctx, log, append(args, b.link...)...); err != nil {
 		return err
 	}
 	for _, made := range append(objects, pre, pre+".gch") { // the header takes half a gigabyte
@@ -218,9 +227,9 @@ func (b *build) objects(stage string, log *os.File) error {
 
 // tool runs the compiler; what it says goes into the log and, where it fails, into
 // the error.
-func (b *build) tool(log *os.File, args ...string) error {
+func (b *build) tool(ctx context.Context, log *os.File, args ...string) error {
 	args = append(b.cxx[1:len(b.cxx):len(b.cxx)], args...)
-	out, err := exec.Command(b.cxx[0], args...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, b.cxx[0], args...).CombinedOutput()
 	fmt.Fprintf(log, "%s %s\n%s", b.cxx[0], strings.Join(args, " "), out)
 	if err != nil {
 		const enough = 4000
