@@ -21,6 +21,9 @@ var reserved = func() map[string]struct{} {
 	return set
 }()
 
+// IsKeyword reports whether name is a keyword of Python, which names nothing else.
+func IsKeyword(name string) bool { return pythonKeywords[name] }
+
 // pythonKeywords are the names that no attribute read may spell.
 var pythonKeywords = func() map[string]bool {
 	set := map[string]bool{}

@@ -112,7 +112,7 @@ func parseParam(text string) (p Param, err error) {
 	rest, literal, hasDefault := cutTop(text, "=")
 	name, typ, hasType := cutTop(rest, ":")
 	p.Name = strings.TrimSpace(name)
-	if !paramName.MatchString(p.Name) {
+	if !paramName.MatchString(p.Name) || ir.IsKeyword(strings.TrimLeft(p.Name, "*")) {
 		return p, ir.Errorf(ir.ErrSyntax, "expected a Python name, got %q", name)
 	}
 	if hasType {

@@ -89,24 +89,43 @@ func joinRecorders(a, b Recorder) Recorder {
 	return a
 }
 
-func findRecorder(v any) (found Recorder) {
+func findRecorder(v any) Recorder { return recorderAt(v, 0) }
+
+// MaxNesting is how deep containers may lie in each other that model code gives to
+// a call or returns, so that one which holds itself ends in an error.
+const MaxNesting = 1000
+
+// ErrNesting is the error of deeper ones.
+var ErrNesting = ir.Errorf(ir.ErrValue, "expected containers nested at most %d deep; does one hold itself?", MaxNesting)
+
+func recorderOfAll(items []any, depth int) (found Recorder) {
+	for _, item := range items {
+		found = joinRecorders(found, recorderAt(item, depth))
+	}
+	return found
+}
+
+func recorderAt(v any, depth int) (found Recorder) {
 	if value, ok := ValueOf(v); ok {
 		return value.recorder
 	}
+	if depth > MaxNesting {
+		panic(&Error{Op: "trace", Err: ErrNesting})
+	}
 	switch v := v.(type) {
 	case []any:
-		return recorderOf(v, nil)
+		return recorderOfAll(v, depth+1)
 	case ir.PyTuple:
-		return recorderOf(v, nil)
+		return recorderOfAll(v, depth+1)
 	case []*Tensor:
-		return findRecorder(List(v))
+		return recorderAt(List(v), depth+1)
 	case List:
 		for _, t := range v {
-			found = joinRecorders(found, findRecorder(t))
+			found = joinRecorders(found, recorderAt(t, depth+1))
 		}
 	case []SymInt:
 		for _, n := range v {
-			found = joinRecorders(found, findRecorder(n))
+			found = joinRecorders(found, recorderAt(n, depth+1))
 		}
 	case []Value:
 		for _, item := range v {
@@ -114,24 +133,24 @@ func findRecorder(v any) (found Recorder) {
 		}
 	case *ir.PyDict:
 		for key, item := range v.All() {
-			found = joinRecorders(joinRecorders(found, findRecorder(key)), findRecorder(item))
+			found = joinRecorders(joinRecorders(found, recorderAt(key, depth+1)), recorderAt(item, depth+1))
 		}
 	case *ir.PyObject:
 		if v != nil {
-			return recorderOf(v.Values, nil)
+			return recorderOfAll(v.Values, depth+1)
 		}
 	case map[string]any:
 		for _, item := range v {
-			found = joinRecorders(found, findRecorder(item))
+			found = joinRecorders(found, recorderAt(item, depth+1))
 		}
 	case map[string]*Tensor:
 		for _, item := range v {
-			found = joinRecorders(found, findRecorder(item))
+			found = joinRecorders(found, recorderAt(item, depth+1))
 		}
 	case ir.Slice:
 		for _, part := range []ir.Arg{v.Start, v.Stop, v.Step} {
 			if o, ok := part.(ir.Opaque); ok {
-				found = joinRecorders(found, findRecorder(o.Value))
+				found = joinRecorders(found, recorderAt(o.Value, depth+1))
 			}
 		}
 	}
@@ -152,6 +171,9 @@ func Dispatch(op ir.Op, target any, args []any, kw []Kwarg) any {
 	if r := recorderOf(args, kw); r != nil {
 		if c := composedFunctions[f]; c != nil && op == ir.CallFunction {
 			return c.record(r, withoutScopes(args), kw)
+		}
+		if name, ok := target.(string); ok && op == ir.CallMethod && len(args) > 0 && isNothing(args[0]) {
+			panic(&Error{Op: name, Err: ir.Errorf(ir.ErrAttribute, "'NoneType' object has no attribute '%s'", name)})
 		}
 		op, target, args = asPython(op, target, withoutScopes(args))
 		return r.Record(op, target, args, kw)
@@ -243,4 +265,15 @@ func tensorList(v any) ([]*Tensor, bool) {
 		list[i] = t
 	}
 	return list, kind != ""
+}
+
+// isNothing reports whether a value is Python's None.
+func isNothing(v any) bool {
+	switch v := v.(type) {
+	case nil, ir.None:
+		return true
+	case *Tensor:
+		return v == nil
+	}
+	return false
 }

@@ -75,7 +75,7 @@ func (r Recording) Record(root any, inputs ...any) (*ir.GraphModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, leaves := flattenAll(inputs)
+	_, leaves := flattenAll(inputs, 0)
 	b := &below{recording: r, graph: ir.NewGraph(), attrs: map[string]any{}, values: map[uintptr]ir.Arg{}, state: map[uintptr]stated{}}
 	defer b.close()
 	if b.symbols, err = r.symbols(leaves); err != nil {
@@ -214,7 +214,7 @@ func (b *below) run(i int, root any, call func(args []any) (any, error), inputs,
 
 // unflattenAs puts leaves where those of inputs are.
 func unflattenAs(inputs, leaves []any) ([]any, error) {
-	specs, _ := flattenAll(inputs)
+	specs, _ := flattenAll(inputs, 0)
 	out := make([]any, len(inputs))
 	for i, s := range specs {
 		n := s.NumLeaves()

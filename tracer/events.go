@@ -61,7 +61,7 @@ func (b *below) close() {
 
 // inputs makes a placeholder of each leaf of the inputs.
 func (b *below) inputs(inputs []any) error {
-	spec, leaves := flattenAll(inputs)
+	spec, leaves := flattenAll(inputs, 0)
 	for i := range leaves {
 		name := fmt.Sprintf("arg%d_1", i)
 		if i < len(b.recording.Names) {

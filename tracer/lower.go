@@ -19,6 +19,10 @@ func (t *Tracer) CreateArg(v any) ir.Arg { return t.lower(v) }
 
 // lower is CreateArg, by way of the caller's own rule.
 func (t *Tracer) lower(v any) ir.Arg {
+	defer t.depth.Add(-1)
+	if t.depth.Add(1) > torch.MaxNesting {
+		fail(ir.ErrValue, "%w", torch.ErrNesting)
+	}
 	if t.config.arg != nil {
 		return t.config.arg(v, t.lowerValue)
 	}

@@ -3,6 +3,7 @@ package tracer
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,23 +15,28 @@ import (
 // flatten takes containers apart: slices and arrays are lists, maps with string
 // keys are dicts in the order of their keys, structs are objects of their type.
 // Everything else is a leaf.
-func flatten(v any) (*ir.TreeSpec, []any) {
+func flatten(v any) (*ir.TreeSpec, []any) { return flattenAt(v, 0) }
+
+func flattenAt(v any, depth int) (*ir.TreeSpec, []any) {
+	if depth > torch.MaxNesting {
+		fail(ir.ErrValue, "%w", torch.ErrNesting)
+	}
 	switch v := v.(type) {
 	case nil, *torch.Tensor, torch.Value, torch.SymInt, torch.SymBool, torch.Tensors, nn.Module, ir.Arg,
 		placeholderMark, PHWithMeta, ArgCreator:
 		return ir.Leaf(), []any{v}
 	case ir.PyTuple:
-		specs, leaves := flattenAll(v)
+		specs, leaves := flattenAll(v, depth+1)
 		return ir.TupleSpec(specs...), leaves
 	case *ir.PyDict:
 		var keys, values []any
 		for key, value := range v.All() {
 			keys, values = append(keys, key), append(values, value)
 		}
-		specs, leaves := flattenAll(values)
+		specs, leaves := flattenAll(values, depth+1)
 		return &ir.TreeSpec{Type: "builtins.dict", Keys: keys, Children: specs}, leaves
 	case *ir.PyObject:
-		specs, leaves := flattenAll(v.Values)
+		specs, leaves := flattenAll(v.Values, depth+1)
 		return &ir.TreeSpec{Type: v.Type, Fields: v.Fields, Children: specs}, leaves
 	}
 	r := reflect.ValueOf(v)
@@ -40,20 +46,20 @@ func flatten(v any) (*ir.TreeSpec, []any) {
 		for i := range items {
 			items[i] = r.Index(i).Interface()
 		}
-		specs, leaves := flattenAll(items)
+		specs, leaves := flattenAll(items, depth+1)
 		return ir.ListSpec(specs...), leaves
 	case r.Kind() == reflect.Map && r.Type().Key().Kind() == reflect.String:
 		d := sortedDict(r)
-		return flatten(d)
+		return flattenAt(d, depth)
 	case isStruct(r.Type()):
-		return flatten(objectOf(r))
+		return flattenAt(objectOf(r), depth)
 	}
 	return ir.Leaf(), []any{v}
 }
 
-func flattenAll(items []any) (specs []*ir.TreeSpec, leaves []any) {
+func flattenAll(items []any, depth int) (specs []*ir.TreeSpec, leaves []any) {
 	for _, item := range items {
-		spec, below := flatten(item)
+		spec, below := flattenAt(item, depth)
 		specs, leaves = append(specs, spec), append(leaves, below...)
 	}
 	return specs, leaves
@@ -132,12 +138,18 @@ func plainNil(r reflect.Value) any {
 	return r.Interface()
 }
 
-// structName is the name of a struct's type as a Python class: package and type.
+// structName is the name of a struct's type as a Python class: package and type,
+// with the arguments of a generic one; of a type without a name go.struct.
 func structName(t reflect.Type) string {
+	if t.Name() == "" {
+		return "go.struct"
+	}
 	pkg := t.PkgPath()
 	pkg = strings.TrimSuffix(pkg[strings.LastIndexByte(pkg, '/')+1:], "_test")
-	return pkg + "." + t.Name()
+	return pkg + "." + strings.Trim(notInName.ReplaceAllString(t.Name(), "_"), "_")
 }
+
+var notInName = regexp.MustCompile(`\W+`)
 
 // structPattern returns the concrete argument of a parameter that is a struct:
 // each of its fields stays symbolic.

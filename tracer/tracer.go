@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
@@ -27,6 +28,7 @@ type Tracer struct {
 	tensors   map[*torch.Tensor]string // paths of the root's buffers and of constants
 	constants int                      // of them, made by this trace
 	stack     []ir.ModuleCall
+	depth     atomic.Int32   // of the container that is being lowered
 	calls     map[string]int // calls of each module path so far
 	scopes    map[string]Scope
 	taken     map[string]bool      // names of the root's own attributes
@@ -149,6 +151,9 @@ func (t *Tracer) entry(root any) (call reflect.Value, signature nn.Signature, er
 			return call, signature, ir.Errorf(ir.ErrAssertion, "trace: expected an nn.Module, an *ir.GraphModule or a function, got %T", root)
 		}
 		return call, signature, nil
+	}
+	if reflect.ValueOf(m).IsNil() {
+		return call, signature, ir.Errorf(ir.ErrAssertion, "trace: expected an nn.Module, got a nil %T", root)
 	}
 	shadow, err := t.shadow(m)
 	if err != nil {
