@@ -690,14 +690,6 @@ func (x *Tensor) RsqrtInPlace() *Tensor {
 	return As[*Tensor](x.callMethod("rsqrt_"))
 }
 
-// SetInPlace is the method set_: sets the underlying storage, size, and
-// strides.
-//
-//	x.set_(source = None, storage_offset = 0, size = None, stride = None)
-func (x *Tensor) SetInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("set_", options...))
-}
-
 // SgnInPlace is the method sgn_: in-place version of Tensor.sgn.
 //
 //	x.sgn_()

@@ -102,8 +102,7 @@ func Dequantize(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.dequantize", input))
 }
 
-// DequantizeTensors is torch.dequantize in the form with 1 results: returns an
-// fp32 Tensor by dequantizing a quantized Tensor.
+// DequantizeTensors is torch.dequantize in the form that returns Tensors.
 //
 //	torch.dequantize(Tensor[] tensors)
 func DequantizeTensors(tensors Seq) Tensors {
@@ -274,9 +273,8 @@ func QuantizePerTensor(input *Tensor, scale, zeroPoint any, dtype DType) *Tensor
 	return As[*Tensor](callFunction("torch.quantize_per_tensor", input, scale, zeroPoint, dtype))
 }
 
-// QuantizePerTensorTensors is torch.quantize_per_tensor in the form with 1
-// results: converts a float tensor to a quantized tensor with given scale and
-// zero point.
+// QuantizePerTensorTensors is torch.quantize_per_tensor in the form that
+// returns Tensors.
 //
 //	torch.quantize_per_tensor(Tensor[] tensors, Tensor scales, Tensor zero_points, dtype dtype)
 func QuantizePerTensorTensors(tensors Seq, scales, zeroPoints *Tensor, dtype DType) Tensors {

@@ -205,8 +205,7 @@ func (x *Tensor) Max(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("max", options...))
 }
 
-// MaxDim is the method max in the form with 2 results: returns the maximum
-// value of all elements in the x tensor.
+// MaxDim is the method max in the form that returns values and indices.
 //
 //	x.max(int dim, bool keepdim=False)
 func (x *Tensor) MaxDim(dim int, options ...any) (values, indices *Tensor) {
@@ -221,8 +220,7 @@ func (x *Tensor) Median() *Tensor {
 	return As[*Tensor](x.callMethod("median"))
 }
 
-// MedianDim is the method median in the form with 2 results: returns the median
-// of the values in x.
+// MedianDim is the method median in the form that returns values and indices.
 //
 //	x.median(int dim, bool keepdim=False)
 func (x *Tensor) MedianDim(dim int, options ...any) (values, indices *Tensor) {
@@ -239,8 +237,7 @@ func (x *Tensor) Min(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("min", options...))
 }
 
-// MinDim is the method min in the form with 2 results: returns the minimum
-// value of all elements in the x tensor.
+// MinDim is the method min in the form that returns values and indices.
 //
 //	x.min(int dim, bool keepdim=False)
 func (x *Tensor) MinDim(dim int, options ...any) (values, indices *Tensor) {
@@ -283,8 +280,8 @@ func (x *Tensor) Nanmedian() *Tensor {
 	return As[*Tensor](x.callMethod("nanmedian"))
 }
 
-// NanmedianDim is the method nanmedian in the form with 2 results: returns the
-// median of the values in x, ignoring NaN values.
+// NanmedianDim is the method nanmedian in the form that returns values and
+// indices.
 //
 //	x.nanmedian(int dim, bool keepdim=False)
 func (x *Tensor) NanmedianDim(dim int, options ...any) (values, indices *Tensor) {
@@ -668,8 +665,7 @@ func Max(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunction("torch.max", with(options, input)...))
 }
 
-// MaxDim is torch.max in the form with 2 results: returns the maximum value of
-// all elements in the input tensor.
+// MaxDim is torch.max in the form that returns values and indices.
 //
 //	torch.max(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func MaxDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
@@ -684,8 +680,7 @@ func Median(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.median", input))
 }
 
-// MedianDim is torch.median in the form with 2 results: returns the median of
-// the values in input.
+// MedianDim is torch.median in the form that returns values and indices.
 //
 //	torch.median(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func MedianDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
@@ -702,8 +697,7 @@ func Min(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunction("torch.min", with(options, input)...))
 }
 
-// MinDim is torch.min in the form with 2 results: returns the minimum value of
-// all elements in the input tensor.
+// MinDim is torch.min in the form that returns values and indices.
 //
 //	torch.min(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func MinDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
@@ -746,8 +740,7 @@ func Nanmedian(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.nanmedian", input))
 }
 
-// NanmedianDim is torch.nanmedian in the form with 2 results: returns the
-// median of the values in input, ignoring NaN values.
+// NanmedianDim is torch.nanmedian in the form that returns values and indices.
 //
 //	torch.nanmedian(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func NanmedianDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {

@@ -138,6 +138,14 @@ func (x *Tensor) Rot90(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("rot90", options...))
 }
 
+// SetInPlace is the method set_: sets the underlying storage, size, and
+// strides.
+//
+//	x.set_(source = None, storage_offset = 0, size = None, stride = None)
+func (x *Tensor) SetInPlace(options ...any) *Tensor {
+	return As[*Tensor](x.callMethod("set_", options...))
+}
+
 // SplitWithSizes is the method split_with_sizes.
 //
 //	x.split_with_sizes(int[] split_sizes, int dim=0)

@@ -209,7 +209,7 @@ var topics = []struct {
 	{"creation", regexp.MustCompile(`^(new_|full|zeros|ones|empty|eye|arange|range|linspace|logspace|tril_indices|triu_indices|as_tensor|asarray|complex$|polar$|vander|scalar_tensor|from_file|clone|fill|zero_?$)|_like$`)},
 	{"indexing", regexp.MustCompile(`gather|scatter|index|take|masked|nonzero|argwhere|^put|^select|narrow|slice|where|diagonal|diag|tril|triu|searchsorted|bucketize`)},
 	{"linalg", regexp.MustCompile(`^(addmm|addmv|addr|addbmm|baddbmm|bmm|mm|mv|dot|inner|vdot|outer|ger|matmul|kron|cross|chain_matmul|cholesky|qr|svd|lu|inverse|det|logdet|slogdet|pinverse|matrix_|trace|triangular_solve|geqrf|orgqr|ormqr|lobpcg|pca_|tensordot|einsum|norm$|native_norm|nuclear|frobenius|adjoint|sspaddmm)`)},
-	{"shape", regexp.MustCompile(`view|reshape|permute|transpose|^t_?$|^t_copy|squeeze|flatten|expand|repeat|tile|^cat|concat|stack|split|chunk|roll|flip|rot90|movedim|moveaxis|swap|broadcast|unbind|ravel|meshgrid|atleast|block_diag|cartesian|combinations|resize|alias|detach|unfold|constant_pad|squeeze|^set_|unsafe`)},
+	{"shape", regexp.MustCompile(`view|reshape|permute|transpose|^t_?$|^t_copy|squeeze|flatten|expand|repeat|tile|^cat|concat|stack|split|chunk|roll|flip|rot90|movedim|moveaxis|swap|broadcast|unbind|ravel|meshgrid|atleast|block_diag|cartesian|combinations|resize|alias|detach|unfold|constant_pad|squeeze|^set$|unsafe`)},
 	{"convert", regexp.MustCompile(`^(bfloat16|byte|cdouble|cfloat|char|double|float|half|int|long|short|cpu|cuda|type|to|copy)_?$|^type_as|^is_|cudnn_is|stride|numel|nelement|ndimension|element_size|get_device|tolist|result_type|can_cast|promote|data|retain|requires_grad|resolve|dim_order|equal$|same_size|record_stream|pin_memory|^sym_`)},
 }
 

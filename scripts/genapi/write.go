@@ -229,7 +229,11 @@ func (g *group) doc(f *function, name string, docs map[string]string) string {
 	if len(g.fixed) > 0 {
 		target += " with " + strings.Join(g.fixed, " and ")
 	} else if g.suffix != "" {
-		target += " in the form with " + fmt.Sprint(len(g.results)) + " results"
+		// what the documentation says first is of the other form
+		if names := strings.Join(g.names, " and "); strings.Trim(names, "and ") != "" {
+			return name + " is " + target + " in the form that returns " + names + "."
+		}
+		return name + " is " + target + " in the form that returns " + strings.Join(g.results, " and ") + "."
 	}
 	if text == "" {
 		return name + " is " + target + "."
