@@ -5,6 +5,8 @@
 
 #include <memory>
 #include <shared_mutex>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "operator.h"
@@ -46,6 +48,7 @@ struct Overload {
   // results and their arguments are ordinary CPU tensors, and of what the layers
   // above do for those, counting versions for autograd, nobody learns.
   std::optional<c10::SafeKernelFunction> kernel;
+  bool composite = false;   // made of other operators, which autograd is to see
   bool python = false;      // arguments are matched as torch.add does it, not torch.ops.aten.add
   std::vector<Operand> args;
 };
@@ -171,6 +174,7 @@ class PlanReader {
     o.op = reinterpret_cast<const Op*>(in_.raw());
     o.out = reinterpret_cast<const Op*>(in_.raw());
     o.python = in_.raw() != 0;
+    o.composite = o.op->handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
     const uint64_t n = count(1u << 16);
     if (n != o.op->types.size()) throw Fault("bridge: a call of another number of arguments than its schema has");
     const auto& schema = o.op->handle.schema().arguments();
@@ -249,10 +253,13 @@ class PlanReader {
 
   // backends reports whether every operator runs without the layer of autograd,
   // which in a run without gradients only passes calls on. An operator of
-  // somebody else may do more there.
+  // somebody else may do more there, and some refuse tensors there: views, and those
+  // that require gradients.
   static bool backends(const Plan& p) {
+    static const std::unordered_set<std::string> refusing = {"aten::detach_", "aten::resize_", "aten::resize_as_", "aten::set_data"};
     for (const Step& s : p.steps) {
       for (const Overload& o : s.overloads) {
+        if (refusing.count(o.op->handle.schema().name()) > 0) return false;
         if (!o.op->handle.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) return false;
       }
     }

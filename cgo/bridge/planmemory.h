@@ -60,14 +60,19 @@ void visit(const c10::IValue& v, F&& f) {
   }
 }
 
-// plain reports whether t is what an out variant can be given: an ordinary dense
-// CPU tensor at the start of its storage.
+// ordinary reports whether the CPU's kernels can be given t as it is: the layers of
+// the dispatcher above them, which resolve conjugation and the like, are left out.
+inline bool ordinary(const at::Tensor& t) {
+  return t.layout() == c10::kStrided && t.device().is_cpu() && t.has_storage() && !t.is_quantized() && !t.unsafeGetTensorImpl()->is_python_dispatch() &&
+      !t.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative, c10::DispatchKey::ZeroTensor,
+                                                c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::NestedTensor}));
+}
+
+// plain reports whether t is what an out variant can be given to write: an ordinary
+// dense CPU tensor at the start of its storage.
 inline bool plain(const at::Tensor& t) {
   const c10::TensorImpl* impl = t.unsafeGetTensorImpl();
-  return t.layout() == c10::kStrided && t.device().is_cpu() && t.has_storage() && !t.is_quantized() && !t.is_conj() && !t.is_neg() &&
-      !t.requires_grad() && !impl->is_wrapped_number() && !impl->is_python_dispatch() && t.storage_offset() == 0 &&
-      impl->is_non_overlapping_and_dense_or_false() &&
-      !t.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::NestedTensor, c10::DispatchKey::ZeroTensor}));
+  return ordinary(t) && !t.requires_grad() && !impl->is_wrapped_number() && t.storage_offset() == 0 && impl->is_non_overlapping_and_dense_or_false();
 }
 
 // A Watch follows the storages of one run.

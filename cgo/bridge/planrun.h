@@ -183,7 +183,12 @@ class Runner {
         f_.watch->choose(at(), static_cast<int32_t>(i));
         for (const c10::IValue& v : stack) visit(v, [&](const at::Tensor& t) { args.push_back(t); });
       }
-      o.op->handle.callBoxed(stack);
+      if (o.composite && plan_.below_autograd && lazy(stack)) {
+        WithAutograd above;
+        o.op->handle.callBoxed(stack);
+      } else {
+        o.op->handle.callBoxed(stack);
+      }
       if (stack.size() < s.results.size()) throw Fault("bridge: an operator returned too little");
       for (size_t r = 0; r < s.results.size(); r++) set(s.results[r], s.tuples ? tuple(std::move(stack[r])) : std::move(stack[r]));
       stack.clear();
@@ -192,6 +197,40 @@ class Runner {
     }
     stack.clear();
     return false;
+  }
+
+  // WithAutograd puts the layer of autograd back for one call.
+  class WithAutograd {
+   public:
+    WithAutograd() : before_(c10::impl::tls_local_dispatch_key_set().excluded_) {
+      c10::impl::LocalDispatchKeySet now = c10::impl::tls_local_dispatch_key_set();
+      now.excluded_ = now.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+      c10::impl::_force_tls_local_dispatch_key_set(now);
+    }
+    ~WithAutograd() {
+      c10::impl::LocalDispatchKeySet now = c10::impl::tls_local_dispatch_key_set();
+      now.excluded_ = before_;
+      c10::impl::_force_tls_local_dispatch_key_set(now);
+    }
+    WithAutograd(const WithAutograd&) = delete;
+    WithAutograd& operator=(const WithAutograd&) = delete;
+
+   private:
+    const c10::DispatchKeySet before_;
+  };
+
+  // lazy reports whether a tensor among the arguments has its conjugation, sign or
+  // zeros outstanding. The layers that make them good lie between autograd and the
+  // kernels: a composite operator, which autograd takes apart, is otherwise given
+  // copies instead of the tensors, and what should be a view of them is none.
+  static bool lazy(const torch::jit::Stack& stack) {
+    bool found = false;
+    for (const c10::IValue& v : stack) {
+      visit(v, [&](const at::Tensor& t) {
+        found = found || t.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative, c10::DispatchKey::ZeroTensor}));
+      });
+    }
+    return found;
   }
 
   // tuple makes a tuple of a list of tensors.
@@ -234,7 +273,7 @@ class Runner {
       planned = planned && f_.slots[r].isTensor() && own(f_.slots[r].toTensor()) && !plan_.pinned[r];
     }
     for (const at::Tensor& t : args) {
-      planned = planned && t.defined() && t.layout() == c10::kStrided && t.device().is_cpu();
+      planned = planned && t.defined() && ordinary(t);
       if (hidden) w.escape(t);
     }
     for (const int32_t r : s.written) w.escape(f_.slots[r]);
