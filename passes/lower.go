@@ -2,6 +2,8 @@ package passes
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sort"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -212,6 +214,9 @@ func (l *lowering) record(ctx context.Context, args []any) (*ir.GraphModule, err
 	if err != nil {
 		return nil, err
 	}
+	if l.prop.onMeta {
+		l.realDevice(lowered.Graph())
+	}
 	for path := range l.state {
 		if _, uses := lowered.Attr(path); uses {
 			lowered.SetAttr(path, l.real[path])
@@ -221,6 +226,57 @@ func (l *lowering) record(ctx context.Context, args []any) (*ir.GraphModule, err
 		lowered.Graph().SetCodeGen(tree)
 	}
 	return lowered, nil
+}
+
+// realDevice puts the device of the module's tensors, the CPU without any, in the
+// place of that on which the run had no elements: code that makes a tensor where
+// another one lies asks for it.
+func (l *lowering) realDevice(g *ir.Graph) {
+	device := ir.NewDevice(ir.DeviceCPU, -1)
+	for _, path := range slices.Sorted(maps.Keys(l.real)) {
+		if d := l.real[path].Device(); d.Kind() != ir.DeviceMeta {
+			device = d
+			break
+		}
+	}
+	real := func(a ir.Arg) ir.Arg {
+		if d, ok := a.(ir.Device); ok && d.Kind() == ir.DeviceMeta {
+			return device
+		}
+		return a
+	}
+	for n := range g.Nodes() {
+		args, kwargs := slices.Clone(n.Args()), slices.Clone(n.Kwargs())
+		for i := range args {
+			args[i] = ir.MapArg(args[i], real)
+		}
+		for i := range kwargs {
+			kwargs[i].Value = ir.MapArg(kwargs[i].Value, real)
+		}
+		n.SetArgs(args...)
+		n.SetKwargs(kwargs...)
+		if val := n.Meta().Get(ir.MetaVal); val != nil {
+			n.Meta().Set(ir.MetaVal, onDevice(val, device))
+		}
+	}
+}
+
+// onDevice moves what meta describes from the device meta to d.
+func onDevice(meta any, d ir.Device) any {
+	switch m := meta.(type) {
+	case ir.TensorMeta:
+		if m.Device.Kind() == ir.DeviceMeta {
+			m.Device = d
+		}
+		return m
+	case []any:
+		moved := make([]any, len(m))
+		for i, item := range m {
+			moved[i] = onDevice(item, d)
+		}
+		return moved
+	}
+	return meta
 }
 
 // note remembers how many operators there were when a node was done.

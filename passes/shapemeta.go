@@ -3,6 +3,7 @@ package passes
 import (
 	"errors"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
@@ -60,8 +61,8 @@ func (h shapeHandler) CallModule(r *interpreter.Run, path string, args []any, kw
 // orOnZeros repeats a call that libtorch has no kernel for without elements on
 // tensors of zeros.
 func (h shapeHandler) orOnZeros(v any, err error, args []any, kwargs []torch.Kwarg, call func([]any, []torch.Kwarg) (any, error)) (any, error) {
-	if !h.prop.onMeta || !errors.Is(err, ir.ErrNotImplemented) {
-		return v, err
+	if _, recording := libtorch.RecordedSoFar(); recording || !h.prop.onMeta || !errors.Is(err, ir.ErrNotImplemented) {
+		return v, err // a recording does the same for one operator
 	}
 	var made []*torch.Tensor
 	defer func() {

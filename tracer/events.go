@@ -361,6 +361,8 @@ func (b *below) leaf(of func(r *recorded) any) (ir.Arg, error) {
 				return nil, err
 			}
 			same[k] = h
+		} else if _, literal := v.(ir.Arg); literal {
+			continue // a dtype is an integer for Go alone
 		} else if a, ok := number(v); v != nil && ok {
 			if n, isInt := a.(ir.Int); isInt {
 				same[k] = int64(n)

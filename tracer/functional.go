@@ -2,6 +2,7 @@ package tracer
 
 import (
 	"fmt"
+	"slices"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -111,10 +112,51 @@ func (b *below) writes() error {
 		if err != nil {
 			return fmt.Errorf("record: what was written into: %w", err)
 		}
+		if into, err = b.reshaped(into, value, i); err != nil {
+			return err
+		}
 		n := b.graph.CallFunction(ir.OverloadOf("aten::copy_"), []ir.Arg{into, value}, ir.Name("copy_"))
 		n.Meta().Set(ir.MetaVal, value.(*ir.Node).Meta().Get(ir.MetaVal))
 	}
 	return nil
+}
+
+// reshaped makes what is written into look like the value, where the code has changed
+// more than elements, by transpose_ say.
+func (b *below) reshaped(into, value ir.Arg, write int) (ir.Arg, error) {
+	sizes, strides := make([]any, len(b.runs)), make([]any, len(b.runs))
+	for k, r := range b.runs {
+		of, err := r.writes[write].of.Handle()
+		if err != nil {
+			return nil, err
+		}
+		before, err := of.Info()
+		if err != nil {
+			return nil, err
+		}
+		after, err := r.writes[write].value.Info()
+		if err != nil {
+			return nil, err
+		}
+		if k == 0 && slices.Equal(before.Sizes, after.Sizes) {
+			return into, nil
+		}
+		if after.Numel > before.Numel {
+			return nil, ir.Errorf(ir.ErrUnsupported, "record: expected inputs that keep their number of elements, got one of %v that became %v", before.Sizes, after.Sizes)
+		}
+		sizes[k], strides[k] = after.Sizes, after.Strides
+	}
+	size, err := b.argument(sizes)
+	if err != nil {
+		return nil, fmt.Errorf("record: the sizes of what was written: %w", err)
+	}
+	stride, err := b.argument(strides)
+	if err != nil {
+		return nil, fmt.Errorf("record: the strides of what was written: %w", err)
+	}
+	n := b.graph.CallFunction(ir.OverloadOf("aten::as_strided_"), []ir.Arg{into, size, stride}, ir.Name("as_strided_"))
+	n.Meta().Set(ir.MetaVal, value.(*ir.Node).Meta().Get(ir.MetaVal))
+	return n, nil
 }
 
 // columnOf returns what something is in each run.

@@ -9,6 +9,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/FunctionalTensorWrapper.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
 #include <ATen/functorch/BatchedTensorImpl.h>
@@ -60,10 +61,11 @@ class Recording {
     derived_.insert(t.unsafeGetTensorImpl());
   }
 
-  // check_read refuses the reading of elements that vary, where this thread records.
+  // check_read refuses the reading of elements that vary, where this thread records:
+  // of these the graph could not check that they are the same.
   static void check_read(const at::Tensor& t) {
     const Recording* r = current().get();
-    if (r != nullptr && !r->reads() && r->derived(t)) refuse("reading elements");
+    if (r != nullptr && r->derived(t)) refuse("reading elements");
   }
 
   bool derived(const at::Tensor& t) const { return t.defined() && derived_.count(t.unsafeGetTensorImpl()) != 0; }
@@ -158,11 +160,12 @@ class Recording {
 
   // onZeros answers for an operator that libtorch has no kernel for without elements,
   // as for convolutions: it is computed on zeros, and only the sizes are kept. What it
-  // writes has no elements either, so that nothing is lost.
+  // writes has no elements either, so that nothing is lost. Where the sizes follow from
+  // elements there is no answer.
   static bool onZeros(const c10::OperatorHandle& op, const std::vector<c10::IValue>& given, size_t below, torch::jit::Stack* stack) {
     bool meta = false;
     for (const auto& v : given) each(v, [&](const at::Tensor& t) { meta = meta || t.defined() && t.is_meta(); });
-    if (!meta) return false;
+    if (!meta || op.hasTag(at::Tag::dynamic_output_shape)) return false;
     std::vector<std::pair<at::Tensor, at::Tensor>> stands;  // with elements, without
     const auto zeros = [&](const at::Tensor& t) {
       if (!t.defined() || !t.is_meta()) return t;
@@ -286,7 +289,16 @@ class Interpreter final : public c10::impl::PyInterpreterVTable {
   void trace_gpu_stream_synchronization(c10::DeviceType, uintptr_t) const {}
   void trace_gpu_event_synchronization(c10::DeviceType, uintptr_t) const {}
 
-  c10::intrusive_ptr<at::TensorImpl> detach(const at::TensorImpl*) const { none(); }
+  // detach is asked for a further tensor of the same memory, by view.dtype say. As
+  // for make_fx that is an operator, or what it returns would be known to nobody.
+  c10::intrusive_ptr<at::TensorImpl> detach(const at::TensorImpl* self) const {
+    static const auto* op = new c10::OperatorHandle(c10::Dispatcher::singleton().findSchemaOrThrow("aten::alias", ""));
+    const at::AutoDispatchBelowADInplaceOrView below;
+    torch::jit::Stack stack;
+    stack.emplace_back(at::Tensor(c10::intrusive_ptr<at::TensorImpl>::unsafe_reclaim_from_nonowning(const_cast<at::TensorImpl*>(self))));
+    Recording::leaf(*op, &stack);
+    return stack.back().toTensor().getIntrusivePtr();
+  }
   void reportErrorCallback(PyObject*, c10::DispatchKey) const { none(); }
   void python_op_registration_trampoline(const c10::OperatorHandle&, c10::DispatchKey, c10::DispatchKeySet, torch::jit::Stack*, bool, bool) const { none(); }
   void throw_abstract_impl_not_imported_error(std::string, const char*, const char*) const { none(); }
@@ -309,6 +321,14 @@ class Interpreter final : public c10::impl::PyInterpreterVTable {
  private:
   [[noreturn]] static void none() { throw Fault("bridge: a tensor with a Python object, where there is no Python"); }
 };
+
+// unwrapped is the value that a tensor of a functional recording has now, which has
+// no memory of its own, and any other tensor as it is.
+inline at::Tensor unwrapped(at::Tensor t) {
+  if (!at::functionalization::impl::isFunctionalTensor(t)) return t;
+  at::functionalization::impl::sync(t);
+  return at::functionalization::impl::from_functional_tensor(t);
+}
 
 // Unseen keeps what the bridge calls for itself out of a recording.
 class Unseen {
@@ -369,14 +389,7 @@ inline int32_t functional_wrap(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) 
 
 // functional_unwrap returns the value that such a tensor has now, and any other as it is.
 inline int32_t functional_unwrap(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
-  return guarded(w, n, o, [&](Writer& out) {
-    at::Tensor x = tensor(t);
-    if (at::functionalization::impl::isFunctionalTensor(x)) {
-      at::functionalization::impl::sync(x);
-      x = at::functionalization::impl::from_functional_tensor(x);
-    }
-    out.tensor(std::move(x));
-  });
+  return guarded(w, n, o, [&](Writer& out) { out.tensor(unwrapped(tensor(t))); });
 }
 
 // recording returns how many operators this thread has recorded, -1 where it does not.

@@ -101,7 +101,7 @@ inline int32_t tensor_view(uint64_t base, int32_t dtype, const int64_t* sizes, c
 inline int32_t tensor_bytes(uint64_t handle, void* dst, uint64_t cap, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer& out) {
     Scope scope(nullptr);
-    at::Tensor t = tensor(handle);
+    at::Tensor t = unwrapped(tensor(handle));
     Recording::check_read(t);
     Unseen unseen;
     if (t.is_meta()) throw std::runtime_error("a meta tensor has no data");
@@ -121,6 +121,7 @@ inline int32_t tensor_data(uint64_t handle, uint64_t* w, uint64_t n, tfx_out* o)
   return guarded(w, n, o, [&](Writer& out) {
     const Peek t(handle);
     Recording::check_read(*t);
+    if (at::functionalization::impl::isFunctionalTensor(*t)) throw std::runtime_error("a tensor of a functional recording has no memory of its own");
     out.word(t->numel() == 0 ? 0 : reinterpret_cast<uint64_t>(t->const_data_ptr()));
   });
 }

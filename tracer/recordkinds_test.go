@@ -1,0 +1,96 @@
+package tracer_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/torchfx-go/torchfx/interpreter"
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+	"github.com/torchfx-go/torchfx/tracer"
+)
+
+func aten(name string, args ...any) *torch.Tensor {
+	v, err := torch.Call("aten::"+name, args...)
+	if err != nil {
+		panic(&torch.Error{Op: name, Err: err})
+	}
+	return v.(*torch.Tensor)
+}
+
+// An input whose shape is changed in place is given the new one before it is
+// written, as functionalize of PyTorch does it.
+func TestRecordFunctionalShapes(t *testing.T) {
+	f := func(x *torch.Tensor) *torch.Tensor { return aten("add_.Tensor", aten("transpose_", x, 0, 1), 1) }
+	gm, err := tracer.Recording{Leaf: true, Functional: true}.Record(f, floats(t, make([]float32, 6), 2, 3))
+	require.NoError(t, err)
+	assert.Contains(t, codeOf(t, gm), `
+    as_strided_ = torch.ops.aten.as_strided_.default(arg0_1, [3, 2], [1, 3]);  arg0_1 = None
+    copy_ = torch.ops.aten.copy_.default(as_strided_, transpose_2);  as_strided_ = copy_ = None
+    return transpose_2
+`)
+	x := floats(t, []float32{1, 2, 3, 4, 5, 6}, 2, 3)
+	_, err = interpreter.New(gm).Run(context.Background(), x)
+	require.NoError(t, err)
+	got, err := torch.Data[float32](x)
+	require.NoError(t, err)
+	assert.Equal(t, []int{3, 2}, x.Shape())
+	assert.Equal(t, []float32{2, 5, 3, 6, 4, 7}, got)
+}
+
+// Elements that are read by the whole cannot be checked by the graph, and those of
+// a tensor that stands for another are not in its own memory.
+func TestRecordRefusesElements(t *testing.T) {
+	f := func(x *torch.Tensor) (*torch.Tensor, error) {
+		v, err := torch.Data[float32](torch.Neg(x))
+		if err != nil {
+			return nil, err
+		}
+		return x.Mul(float64(v[0])), nil
+	}
+	for name, r := range map[string]tracer.Recording{
+		"whole": {}, "leaves": {Leaf: true}, "functional": {Leaf: true, Functional: true}, "guarded": {GuardReads: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := r.Record(f, floats(t, []float32{1, 2}, 2))
+			require.ErrorIs(t, err, ir.ErrType)
+			require.ErrorContains(t, err, "reading elements: expected no value to be read while recording")
+		})
+	}
+	constant := func(x *torch.Tensor) (*torch.Tensor, error) {
+		v, err := torch.Data[float32](torch.Add(torch.Ones(1), 1))
+		if err != nil {
+			return nil, err
+		}
+		return x.Mul(float64(v[0])), nil
+	}
+	_, err := tracer.Recording{Leaf: true, Functional: true}.Record(constant, floats(t, []float32{1, 2}, 2))
+	require.NoError(t, err, "what is the same in every run may be read")
+}
+
+// view.dtype makes a further tensor of its result, which make_fx sees as an alias.
+func TestRecordViewDType(t *testing.T) {
+	f := func(x *torch.Tensor) *torch.Tensor { return torch.Add(aten("view.dtype", x, ir.Int32), 1) }
+	gm, err := tracer.Recording{Leaf: true}.Record(f, floats(t, make([]float32, 6), 2, 3))
+	require.NoError(t, err)
+	assert.Equal(t, `
+
+
+def forward(self, arg0_1):
+    view = torch.ops.aten.view.dtype(arg0_1, torch.int32);  arg0_1 = None
+    alias = torch.ops.aten.alias.default(view);  view = None
+    add = torch.ops.aten.add.Tensor(alias, 1);  alias = None
+    return add
+    `, codeOf(t, gm))
+}
+
+// PyTorch's literals are integers for Go, but not in a graph.
+func TestRecordReturnsLiterals(t *testing.T) {
+	f := func(x *torch.Tensor) (*torch.Tensor, ir.DType, ir.Layout) { return torch.Neg(x), x.DType(), x.Layout() }
+	gm, err := tracer.Record(f, floats(t, []float32{1}, 1))
+	require.NoError(t, err)
+	assert.Contains(t, codeOf(t, gm), "return (neg, torch.float32, torch.strided)")
+}
