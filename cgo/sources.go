@@ -9,7 +9,7 @@ import (
 // The version of the function table between Go and C++, and of the bridge for
 // people. bridge/tfx.h holds the same numbers; a test compares them.
 const (
-	ABI           = 4
+	ABI           = 5
 	BridgeVersion = "0.1.0"
 )
 
@@ -53,6 +53,11 @@ func CompileArgs(includeDirs []string, libDir, out string) []string {
 		// fail here rather than at run time when a symbol is missing from them, and
 		// do not follow what they name themselves.
 		args = append(args, "-Wl,--no-as-needed", "-Wl,-z,defs", "-Wl,--unresolved-symbols=ignore-in-shared-libs")
+	}
+	if runtime.GOOS != "darwin" {
+		// Programs that AOTInductor compiled name libtorch.so beside libtorch_cpu.so. It is
+		// an empty library that only pulls the others in, and the bridge stands for it.
+		args = append(args, "-Wl,-soname,libtorch.so")
 	}
 	args = append(args, "-ltorch_cpu", "-lc10")
 	if runtime.GOOS != "darwin" {

@@ -92,6 +92,36 @@ static inline int32_t tfx_functional_unwrap(uint64_t t, uint64_t* w, uint64_t n,
   return tfx_table->functional_unwrap(t, w, n, o);
 }
 static inline int64_t tfx_recording(void) { return tfx_table->recording(); }
+static inline int32_t tfx_script_load(const char* path, int32_t kind, int32_t index, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->script_load(path, kind, index, w, n, o);
+}
+static inline int32_t tfx_script_methods(uint64_t m, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->script_methods(m, w, n, o);
+}
+static inline int32_t tfx_script_state(uint64_t m, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->script_state(m, w, n, o);
+}
+static inline int32_t tfx_script_attribute(uint64_t m, const char* name, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->script_attribute(m, name, w, n, o);
+}
+static inline int32_t tfx_script_train(uint64_t m, int32_t on, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->script_train(m, on, w, n, o);
+}
+static inline int32_t tfx_script_call(uint64_t m, const tfx_mode* mode, const char* method, const uint64_t* args,
+                                      uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->script_call(m, mode, method, args, nargs, w, n, o);
+}
+static inline int32_t tfx_aoti_load(const char* path, const char* model, int64_t runners, int32_t device, uint64_t* w,
+                                    uint64_t n, tfx_out* o) {
+  return tfx_table->aoti_load(path, model, runners, device, w, n, o);
+}
+static inline int32_t tfx_aoti_metadata(uint64_t p, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->aoti_metadata(p, w, n, o);
+}
+static inline int32_t tfx_aoti_run(uint64_t p, const tfx_mode* mode, const uint64_t* inputs, uint64_t ninputs,
+                                   uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->aoti_run(p, mode, inputs, ninputs, w, n, o);
+}
 static inline int32_t tfx_generator_new(uint64_t seed, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->generator_new(seed, w, n, o);
 }

@@ -54,4 +54,14 @@ if [[ -z $only ]]; then
   "$python" scripts/record_passes.py 2>/dev/null | cmp - passes/testdata/passes.json
   "$python" scripts/record_structured.py | cmp - interpreter/structured.txt
   "$python" scripts/record_forwards.py | cmp - nn/internal/layers/forwards.txt
+  # networks that Go traces, lowers and saves are programs of PyTorch
+  go test . -count=1 -run TestLoweredInPython
+  # a package that AOTInductor compiles runs, and so does silero-vad's TorchScript, bit by bit
+  silero=third_party/silero-vad
+  [[ -d $silero ]] || "$python" -m pip install --quiet --no-deps --disable-pip-version-check --target "$silero" silero-vad==6.2.3
+  "$python" scripts/record_script.py --silero "$silero" --out "$cases/silero"
+  TORCHFX_SILERO=$PWD/$cases/silero TORCHFX_SILERO_MODEL=$PWD/$silero/silero_vad/data/silero_vad.jit go test ./script -count=1
+  # what tests take for make_fx's and torch.export's operators is what they give
+  "$python" scripts/record_below.py --fixtures "$fixtures" --out "$cases/below.json" >/dev/null 2>&1
+  cmp "$cases/below.json" parity/testdata/below.json
 fi

@@ -1,6 +1,7 @@
 package torchops
 
 import (
+	"maps"
 	"slices"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -57,9 +58,41 @@ func (c *call) encode(v any, t *ir.Type) (encoded any, ok bool, err error) {
 			return nil, false, nil
 		}
 		return c.each(x, func(i int) *ir.Type { return &t.Elems[i] })
+	case ir.TypeDict:
+		if m, isMap := v.(map[string]any); isMap {
+			d := &ir.PyDict{}
+			for _, key := range slices.Sorted(maps.Keys(m)) {
+				d.Set(key, m[key])
+			}
+			v = d
+		}
+		if d, isDict := v.(*ir.PyDict); isDict && len(t.Elems) == 2 {
+			return c.dict(d, t)
+		}
+		return nil, false, nil
 	}
 	// generators, storages, custom objects and Any: the bridge knows
 	return c.opaque(v), true, nil
+}
+
+// dict takes a dict apart into the pairs that the bridge carries.
+func (c *call) dict(d *ir.PyDict, t *ir.Type) (any, bool, error) {
+	var pairs []any
+	for key, value := range d.All() {
+		k, ok, err := c.encode(key, &t.Elems[0])
+		if !ok || err != nil {
+			return nil, false, err
+		}
+		x, ok, err := c.encode(value, &t.Elems[1])
+		if !ok || err != nil {
+			return nil, false, err
+		}
+		pairs = append(pairs, []any{k, x})
+	}
+	if pairs == nil {
+		pairs = []any{}
+	}
+	return pairs, true, nil
 }
 
 // opaque hands a value of any type to the bridge, tensors as their handles.

@@ -4,12 +4,14 @@
 // nearly all of the compile time, and each further unit would pay it again.
 #include <torch/headeronly/version.h>
 
+#include "aoti.h"
 #include "error.h"
 #include "mode.h"
 #include "operator.h"
 #include "planrun.h"
 #include "process.h"
 #include "record.h"
+#include "script.h"
 #include "tensor.h"
 #include "tfx.h"
 #include "value.h"
@@ -54,6 +56,15 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
       .functional_wrap = tfx::functional_wrap,
       .functional_unwrap = tfx::functional_unwrap,
       .recording = tfx::recording,
+      .script_load = tfx::script_load,
+      .script_methods = tfx::script_methods,
+      .script_state = tfx::script_state,
+      .script_attribute = tfx::script_attribute,
+      .script_train = tfx::script_train,
+      .script_call = tfx::script_call,
+      .aoti_load = tfx::aoti_load,
+      .aoti_metadata = tfx::aoti_metadata,
+      .aoti_run = tfx::aoti_run,
       .generator_new = tfx::generator_new,
       .generator_seed = tfx::generator_seed,
       .generator_get_seed = tfx::generator_get_seed,

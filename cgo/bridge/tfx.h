@@ -16,7 +16,7 @@ extern "C" {
 
 // TFX_ABI is raised with every change of this file that an older library or
 // program would misread.
-#define TFX_ABI 4
+#define TFX_ABI 5
 
 // TFX_BRIDGE_VERSION is for people.
 #define TFX_BRIDGE_VERSION "0.1.0"
@@ -186,6 +186,19 @@ typedef struct tfx_api {
   int32_t (*functional_wrap)(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*functional_unwrap)(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int64_t (*recording)(void) TFX_NOEXCEPT;  // how many so far, -1 where the thread does not record
+
+  // TorchScript, whose modules are objects
+  int32_t (*script_load)(const char* path, int32_t kind, int32_t index, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*script_methods)(uint64_t m, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*script_state)(uint64_t m, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*script_attribute)(uint64_t m, const char* name, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*script_train)(uint64_t m, int32_t on, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*script_call)(uint64_t m, const tfx_mode* mode, const char* method, const uint64_t* args, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+
+  // programs that AOTInductor compiled, which are objects
+  int32_t (*aoti_load)(const char* path, const char* model, int64_t runners, int32_t device, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*aoti_metadata)(uint64_t p, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*aoti_run)(uint64_t p, const tfx_mode* mode, const uint64_t* inputs, uint64_t ninputs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
 
   // generators and objects
   int32_t (*generator_new)(uint64_t seed, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;

@@ -1,0 +1,114 @@
+package libtorch
+
+// #include "trampoline.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// A Compiled is a program that AOTInductor compiled, loaded from its package. It may
+// run from several goroutines at once.
+type Compiled struct{ object *Object }
+
+// OpenCompiled loads the program called model from an AOTInductor package, for up to
+// runners runs at once, on the device of that index, -1 for the package's. The
+// package's machine code runs in this process.
+func OpenCompiled(path, model string, runners, device int) (*Compiled, error) {
+	if err := Open(); err != nil {
+		return nil, err
+	}
+	file, name := C.CString(path), C.CString(model)
+	defer C.free(unsafe.Pointer(file))
+	defer C.free(unsafe.Pointer(name))
+	var r reply
+	code := C.tfx_aoti_load(file, name, C.int64_t(runners), C.int32_t(device), r.w(), replyWords, &r.out)
+	if code != 0 {
+		return nil, ir.Errorf(ir.ErrInput, "AOTInductor package %s: %w", path, r.fail("", code))
+	}
+	defer r.done()
+	d := decoder{w: r.view()}
+	return &Compiled{d.value(nil).(*Object)}, nil
+}
+
+// Metadata returns what the package says of itself: AOTI_DEVICE_KEY and others.
+func (p *Compiled) Metadata() (map[string]string, error) {
+	impl, ok := p.object.ptr()
+	if !ok {
+		return nil, closedError("compiled program")
+	}
+	defer p.object.unuse()
+	var r reply
+	if code := C.tfx_aoti_metadata(C.uint64_t(impl), r.w(), replyWords, &r.out); code != 0 {
+		return nil, r.fail("", code)
+	}
+	defer r.done()
+	d := decoder{w: r.view()}
+	texts := d.value(nil).([]any)
+	all := map[string]string{}
+	for i := 0; i+1 < len(texts); i += 2 {
+		all[texts[i].(string)] = texts[i+1].(string)
+	}
+	return all, d.err
+}
+
+// Run calls the program. The results are the caller's to close. How many threads it
+// uses is m's.
+func (p *Compiled) Run(m *Mode, inputs []*Tensor) ([]*Tensor, error) {
+	impls := make([]uint64, len(inputs))
+	for i, t := range inputs {
+		if t == nil {
+			return nil, ir.Errorf(ir.ErrType, "input %d: expected a tensor, got None", i)
+		}
+		impl, ok := t.ptr()
+		if !ok {
+			return nil, closedError("input of a compiled program")
+		}
+		defer t.unuse()
+		impls[i] = impl
+	}
+	run := func() ([]*Tensor, error) {
+		var cmode C.tfx_mode
+		mode, err := m.encode(&cmode)
+		if err != nil {
+			return nil, err
+		}
+		impl, ok := p.object.ptr()
+		if !ok {
+			return nil, closedError("compiled program")
+		}
+		defer p.object.unuse()
+		var r reply
+		code := C.tfx_aoti_run(C.uint64_t(impl), mode, (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(impls))), C.uint64_t(len(impls)), r.w(), replyWords, &r.out)
+		if code != 0 {
+			return nil, r.fail("compiled program", code)
+		}
+		defer r.done()
+		d := decoder{w: r.view()}
+		results, _ := d.value(nil).([]*Tensor)
+		return results, d.err
+	}
+	return onThreads(m, run)
+}
+
+// Close lets go of the program.
+func (p *Compiled) Close() error { return p.object.Close() }
+
+// onThreads runs f where a call of m's number of threads runs.
+func onThreads[R any](m *Mode, f func() (R, error)) (result R, err error) {
+	if n := m.threads(); n > 1 {
+		if _, recording := RecordedSoFar(); !recording {
+			onWorker(n, func() { result, err = f() })
+			collectReleased()
+			return result, err
+		}
+	}
+	slots.acquire()
+	result, err = f()
+	slots.release()
+	collectReleased()
+	return result, err
+}
