@@ -75,7 +75,10 @@ func (r Recording) Record(root any, inputs ...any) (*ir.GraphModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, leaves := flattenAll(inputs, 0)
+	var leaves []any
+	if err := new(Tracer).protect(func() { _, leaves = flattenAll(inputs, 0) }); err != nil {
+		return nil, err
+	}
 	b := &below{recording: r, graph: ir.NewGraph(), attrs: map[string]any{}, values: map[uintptr]ir.Arg{}, state: map[uintptr]stated{}}
 	defer b.close()
 	if b.symbols, err = r.symbols(leaves); err != nil {

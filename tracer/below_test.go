@@ -169,6 +169,7 @@ func TestRecordErrors(t *testing.T) {
 		{"too few inputs", func(a, b *torch.Tensor) *torch.Tensor { return a }, []any{x}, "record: expected 2 inputs, which the function takes, got 1"},
 		{"an input of another type", func(a *torch.Tensor) *torch.Tensor { return a }, []any{"x"}, "record: input 0: expected a *torchops.Tensor, got a string"},
 		{"a failing operator", func(a *torch.Tensor) *torch.Tensor { return torch.MatMul(a, torch.Ones(3)) }, []any{x}, "below_test.go:"},
+		{"an input that holds itself", func(a []any) *torch.Tensor { return nil }, []any{endless()}, "nest"},
 		{"a closed input", func(a *torch.Tensor) *torch.Tensor { return a }, []any{closed(t)}, "closed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -184,6 +185,12 @@ func TestRecordErrors(t *testing.T) {
 	}
 	assert.PanicsWithValue(t, "bug", func() { _, _ = tracer.Record(func() *torch.Tensor { panic("bug") }) })
 	assert.False(t, torch.IsRecording())
+}
+
+func endless() []any {
+	list := make([]any, 1)
+	list[0] = list
+	return list
 }
 
 func closed(t *testing.T) *torch.Tensor {
