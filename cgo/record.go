@@ -71,7 +71,8 @@ func Record(r Recording, inputs []*Tensor, fn func()) ([]Recorded, error) {
 			return
 		}
 		if stop() == 0 { // fn panicked: what was noted is of no use
-			CloseRecorded(recorded(reply.view()))
+			events, _ := recorded(reply.view())
+			CloseRecorded(events)
 		}
 		reply.done()
 	}()
@@ -82,7 +83,7 @@ func Record(r Recording, inputs []*Tensor, fn func()) ([]Recorded, error) {
 	events, err := recorded(reply.view())
 	reply.done()
 	if err != nil {
-		CloseRecorded(events, nil)
+		CloseRecorded(events)
 		return nil, err
 	}
 	return events, nil
@@ -159,13 +160,12 @@ func (d *decoder) values(params []ir.Param) []any {
 	return values
 }
 
-// CloseRecorded closes every tensor in events. err is passed on.
-func CloseRecorded(events []Recorded, err error) error {
+// CloseRecorded closes every tensor in events.
+func CloseRecorded(events []Recorded) {
 	for _, e := range events {
 		closeAll(e.Args)
 		closeAll(e.Results)
 	}
-	return err
 }
 
 // FunctionalWrap returns a tensor that stands for t in a functional recording, while

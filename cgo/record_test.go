@@ -34,7 +34,7 @@ func TestRecordLevels(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			events, err := Record(c.r, []*Tensor{x}, layer)
 			require.NoError(t, err)
-			defer CloseRecorded(events, nil)
+			defer CloseRecorded(events)
 			assert.Equal(t, c.want, opsOf(events))
 			last := events[len(events)-1]
 			require.Len(t, last.Facts, 1)
@@ -51,7 +51,7 @@ func TestRecordIdentity(t *testing.T) {
 		call(t, nil, "aten::mul_.Tensor", y, wrapped(t, int64(3)))
 	})
 	require.NoError(t, err)
-	defer CloseRecorded(events, nil)
+	defer CloseRecorded(events)
 	assert.Equal(t, "t mul_.Tensor", opsOf(events))
 	view, scaled := events[0], events[1]
 	assert.Equal(t, x.ID(), view.Args[0].(*Tensor).ID(), "the input is the tensor that was given")
@@ -82,12 +82,12 @@ func TestRecordReads(t *testing.T) {
 		call(t, nil, "aten::item", c) // the same in each run
 	})
 	require.NoError(t, err)
-	CloseRecorded(events, nil)
+	CloseRecorded(events)
 	assert.Equal(t, "neg item", opsOf(events))
 
 	events, err = Record(Recording{Leaf: true, Reads: true}, []*Tensor{x}, func() { call(t, nil, "aten::item", x) })
 	require.NoError(t, err)
-	defer CloseRecorded(events, nil)
+	defer CloseRecorded(events)
 	assert.Equal(t, "_local_scalar_dense", opsOf(events))
 	assert.Equal(t, []any{1.0}, events[0].Results)
 }
@@ -113,7 +113,7 @@ func TestRecordEnds(t *testing.T) {
 	assert.Equal(t, []float32{-1, -1}, values(t, call(t, nil, "aten::neg", x)[0]))
 	events, err = Record(Recording{}, nil, func() { call(t, &Mode{Threads: 2}, "aten::neg", x) })
 	require.NoError(t, err)
-	defer CloseRecorded(events, nil)
+	defer CloseRecorded(events)
 	assert.Equal(t, "neg", opsOf(events), "also with more threads than one, and nothing of before")
 }
 
@@ -147,7 +147,7 @@ func TestRecordConcurrently(t *testing.T) {
 			events, err := Record(Recording{Leaf: true}, []*Tensor{x}, run)
 			if assert.NoError(t, err) {
 				assert.Equal(t, want, opsOf(events))
-				CloseRecorded(events, nil)
+				CloseRecorded(events)
 			}
 		})
 	}

@@ -43,7 +43,7 @@ func shapeBodies() map[string]func(f *frame) any {
 	}
 	for _, name := range []string{"atleast_1d", "atleast_2d", "atleast_3d"} {
 		all[name] = func(f *frame) any {
-			var tensors any = f.arg("tensors")
+			tensors := f.arg("tensors")
 			if one := tensors.([]any); len(one) == 1 {
 				tensors = one[0]
 			}

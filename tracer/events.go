@@ -46,7 +46,7 @@ type stated struct {
 
 func (b *below) close() {
 	for i, r := range b.runs {
-		libtorch.CloseRecorded(r.events, nil)
+		libtorch.CloseRecorded(r.events)
 		if i == 0 {
 			continue
 		}
