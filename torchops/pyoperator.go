@@ -103,7 +103,7 @@ func init() {
 		if t, ok := a[0].(*Tensor); ok {
 			return tensorContains(m, t, a[1])
 		}
-		return contains(a[0], a[1])
+		return contains(m, a[0], a[1])
 	})
 	define("operator.getitem", "a, b", func(m *libtorch.Mode, a []any) (any, error) {
 		if t, ok := a[0].(*Tensor); ok {

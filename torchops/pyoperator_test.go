@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -160,4 +161,30 @@ func TestPythonsNumbers(t *testing.T) {
 		}
 	}
 	require.Greater(t, cases, 10000)
+}
+
+// A list is searched by identity, then by the truth of ==, of tensors too.
+func TestListsContainTensors(t *testing.T) {
+	testenv.Libtorch(t)
+	one, pair := Ones(1), Ones(2)
+	in := func(list []any, item any) (any, error) {
+		return Invoke(nil, ir.FuncOf("operator.contains"), []any{list, item}, nil)
+	}
+	for _, c := range []struct {
+		list []any
+		item any
+		want bool
+	}{
+		{[]any{1, 2}, one, true},
+		{[]any{3, 2}, one, false},
+		{[]any{one}, 1.0, true},
+		{[]any{pair}, pair, true}, // itself: == would be ambiguous
+	} {
+		got, err := in(c.list, c.item)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, got, "%v in %v", c.item, c.list)
+	}
+	_, err := in([]any{1}, pair)
+	require.ErrorIs(t, err, ir.ErrRuntime)
+	require.ErrorContains(t, err, "Boolean value of Tensor with more than one value is ambiguous")
 }

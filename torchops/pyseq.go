@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -201,7 +202,7 @@ func sliceBounds(s ir.Slice, n int) (start, stop, step int, err error) {
 }
 
 // contains is "item in v" of anything but a tensor.
-func contains(v, item any) (bool, error) {
+func contains(m *libtorch.Mode, v, item any) (bool, error) {
 	switch v := v.(type) {
 	case *ir.PyDict:
 		_, found := v.Get(item)
@@ -218,9 +219,30 @@ func contains(v, item any) (bool, error) {
 		return false, ir.Errorf(ir.ErrType, "argument of type '%s' is not iterable", typeName(v))
 	}
 	for _, y := range x {
-		if equal(y, item) {
-			return true, nil
+		same, err := isOrEquals(m, y, item)
+		if same || err != nil {
+			return same, err
 		}
 	}
 	return false, nil
+}
+
+// isOrEquals is what a list looks for an item by: identity, then the truth of ==.
+func isOrEquals(m *libtorch.Mode, a, b any) (bool, error) {
+	x, left := a.(*Tensor)
+	y, right := b.(*Tensor)
+	switch {
+	case !left && !right:
+		return equal(a, b), nil
+	case left && right && x == y: // Python's is
+		return true, nil
+	}
+	v, err := Invoke(m, ir.FuncOf("operator.eq"), []any{a, b}, nil)
+	if err != nil {
+		return false, err
+	}
+	if t, ok := v.(*Tensor); ok {
+		defer t.Close()
+	}
+	return truthOf(m, v)
 }
