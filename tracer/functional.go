@@ -100,6 +100,9 @@ func (b *below) writes() error {
 		if of.ID() == w.value.ID() {
 			continue
 		}
+		if err := b.alone(i, of); err != nil {
+			return err
+		}
 		same := make([]any, len(b.runs))
 		for k, r := range b.runs {
 			same[k] = r.writes[i].value
@@ -157,6 +160,21 @@ func (b *below) reshaped(into, value ir.Arg, write int) (ir.Arg, error) {
 	n := b.graph.CallFunction(ir.OverloadOf("aten::as_strided_"), []ir.Arg{into, size, stride}, ir.Name("as_strided_"))
 	n.Meta().Set(ir.MetaVal, value.(*ir.Node).Meta().Get(ir.MetaVal))
 	return n, nil
+}
+
+// alone refuses what was written where another input, or tensor of the module, has
+// its memory: as a value of its own that one does not see the write.
+func (b *below) alone(i int, of *libtorch.Tensor) error {
+	for k, other := range b.runs[0].writes {
+		h, err := other.of.Handle()
+		if err != nil {
+			return err
+		}
+		if k != i && libtorch.IsAlias(of, h) {
+			return ir.Errorf(ir.ErrUnsupported, "record: expected what is written to share its memory with no other input, got two that share it; record without Functional")
+		}
+	}
+	return nil
 }
 
 // columnOf returns what something is in each run.

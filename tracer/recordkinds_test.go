@@ -94,3 +94,23 @@ func TestRecordReturnsLiterals(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, codeOf(t, gm), "return (neg, torch.float32, torch.strided)")
 }
+
+// Inputs that share memory are values of their own in a functional recording, so a
+// write into one is refused.
+func TestFunctionalInputsThatShareMemory(t *testing.T) {
+	x := floats(t, []float32{1, 2, 3, 4}, 4)
+	half, err := torch.Call("aten::slice.Tensor", x, 0, 0, 2)
+	require.NoError(t, err)
+	r := tracer.Recording{Leaf: true, Functional: true}
+	write := func(a, b *torch.Tensor) *torch.Tensor {
+		torch.Dispatch(ir.CallMethod, "mul_", []any{a, 2}, nil)
+		return torch.Neg(b)
+	}
+	_, err = r.Record(write, x, half)
+	require.ErrorIs(t, err, ir.ErrUnsupported)
+	require.ErrorContains(t, err, "share its memory")
+	_, err = r.Record(func(a, b *torch.Tensor) *torch.Tensor { return torch.Neg(b) }, x, half)
+	require.NoError(t, err, "reading them is no matter")
+	_, err = r.Record(write, x, floats(t, []float32{1}, 1))
+	require.NoError(t, err)
+}
