@@ -33,13 +33,15 @@ demo: setup ## handwritten digits: load, show, rewrite, run, compare
 	@$(GO) run ./examples/digits
 
 test: setup $(testsum) ## all tests: pure Go, vet, race detector, memory debugging
-	@echo "== 1/4 the packages that need no libtorch, built without cgo"
+	@echo "== 1/5 the packages that need no libtorch, built without cgo"
 	@CGO_ENABLED=0 $(GO) test -json $(pure) | $(testsum) "pure Go"
-	@echo "== 2/4 vet"
+	@echo "== 2/5 vet"
 	@$(GO) vet ./...
-	@echo "== 3/4 all packages under the race detector"
+	@echo "== 3/5 all packages under the race detector"
 	@TORCHFX_REQUIRE_LIBTORCH=1 $(GO) test -race -timeout 12m -json ./... | $(testsum) "race"
-	@echo "== 4/4 the bridge with a collection before every crossing: a missing KeepAlive fails here"
+	@echo "== 4/5 what calls allocate, which the race detector would change"
+	@TORCHFX_REQUIRE_LIBTORCH=1 $(GO) test -json -run Allocate ./torchops | $(testsum) "allocations"
+	@echo "== 5/5 the bridge with a collection before every crossing: a missing KeepAlive fails here"
 	@TORCHFX_REQUIRE_LIBTORCH=1 GOGC=1 $(GO) test -tags torchfx_debug -timeout 12m -json ./cgo/... ./torchops/... | $(testsum) "debug"
 
 $(testsum): scripts/testsum/main.go

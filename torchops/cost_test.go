@@ -61,21 +61,6 @@ func (c *typedCall) typed(n int) time.Duration {
 	return time.Since(start)
 }
 
-// resultAllocations are those of a result: the Tensor, the handle below it, and the
-// two of its cleanup, which is how the collector frees what nobody closed.
-const resultAllocations = 4
-
-// A typed function allocates its result and nothing else.
-func TestTypedCallsAllocateTheirResult(t *testing.T) {
-	testenv.Libtorch(t)
-	for _, c := range typedCalls(t) {
-		t.Run(c.name, func(t *testing.T) {
-			got := testing.AllocsPerRun(100, func() { _ = c.call().Close() })
-			assert.LessOrEqual(t, got, float64(resultAllocations))
-		})
-	}
-}
-
 // The way for tensors alone ends as the way through the parser does: in results,
 // errors and scopes.
 func TestTensorsAloneAreCalledAsThroughTheParser(t *testing.T) {

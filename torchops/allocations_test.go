@@ -1,0 +1,29 @@
+//go:build !race && !torchfx_debug
+
+// The race detector and a collection before every crossing empty the pools that these
+// numbers rest on: make test runs this file by itself.
+
+package torchops
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/torchfx-go/torchfx/internal/testenv"
+)
+
+// resultAllocations are those of a result: the Tensor, the handle below it, and the
+// two of its cleanup, which is how the collector frees what nobody closed.
+const resultAllocations = 4
+
+// A typed function allocates its result and nothing else.
+func TestTypedCallsAllocateTheirResult(t *testing.T) {
+	testenv.Libtorch(t)
+	for _, c := range typedCalls(t) {
+		t.Run(c.name, func(t *testing.T) {
+			got := testing.AllocsPerRun(100, func() { _ = c.call().Close() })
+			assert.LessOrEqual(t, got, float64(resultAllocations))
+		})
+	}
+}
