@@ -2,6 +2,7 @@ package libtorch
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -105,9 +106,14 @@ func TestFailingCallsLeaveMemoryFlat(t *testing.T) {
 		}
 	}
 	fail(n / 10)
-	before := settled(t)
-	fail(n)
-	grown := settled(t) - before
+	// What a call leaves it leaves each time. What else grows a process, the race
+	// detector's memory and what tests before left to the collector, does not.
+	grown := int64(math.MaxInt64)
+	for range 3 {
+		before := settled(t)
+		fail(n)
+		grown = min(grown, settled(t)-before)
+	}
 	t.Logf("%d failing calls grew the process by %d KiB", n, grown>>10)
 	assert.Less(t, grown, int64(16<<20)*instrumented)
 }
