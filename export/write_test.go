@@ -98,7 +98,6 @@ func assertSameProgram(t *testing.T, p, q *Program) {
 // assertSameState compares tensors, elements, and which of them share memory.
 func assertSameState(t *testing.T, p, q *Program) {
 	t.Helper()
-	type pair struct{ a, b *Storage }
 	shared := map[*Storage]*Storage{}
 	n := 0
 	for name, a := range p.State() {

@@ -185,7 +185,7 @@ func (u *unit) typed(n *ir.Node, f form, args []ir.Arg) string {
 	for _, k := range n.Kwargs() {
 		texts = append(texts, u.keyword(n, k))
 	}
-	receiver := ""
+	var receiver string
 	if f.path != "" {
 		receiver = u.file.use(f.path)
 	} else {

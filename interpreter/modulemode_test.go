@@ -21,7 +21,7 @@ type modeModel struct {
 
 func (m *modeModel) Forward(x *torch.Tensor) *torch.Tensor { return torch.MatMul(m.Fc.Forward(x), x) }
 
-var modeWrapped = torch.Wrap("interpreter_test.product", func(x *torch.Tensor) *torch.Tensor { return torch.MatMul(x, x) })
+var _ = torch.Wrap("interpreter_test.product", func(x *torch.Tensor) *torch.Tensor { return torch.MatMul(x, x) })
 
 // closing closes a module's tensors with the test.
 func closing[M nn.Module](t *testing.T, m M) M {

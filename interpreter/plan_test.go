@@ -257,7 +257,7 @@ func TestPlanRunsHigherOrderOperatorsInside(t *testing.T) {
 		{"invoke_subgraph", hop("invoke_subgraph", func(_, product, x, y *ir.Node) []ir.Arg { return []ir.Arg{product, ir.Str("p"), x, y} })},
 		{"gradients on", hop("wrap_with_set_grad_enabled", func(sum, _, x, y *ir.Node) []ir.Arg { return []ir.Arg{ir.Bool(true), sum, x, y} })},
 		{"autocast", hop("wrap_with_autocast", func(sum, _, x, y *ir.Node) []ir.Arg {
-			return []ir.Arg{ir.Str("cpu"), ir.DType(ir.BFloat16), ir.Bool(true), ir.None{}, sum, x, y}
+			return []ir.Arg{ir.Str("cpu"), ir.BFloat16, ir.Bool(true), ir.None{}, sum, x, y}
 		})},
 		{"map, by Go", hop("map_impl", func(sum, _, x, y *ir.Node) []ir.Arg { return []ir.Arg{sum, ir.ListOf(x), ir.ListOf(y)} })},
 	}

@@ -231,7 +231,7 @@ func recordedArg(v any, places []*ir.Node) (ir.Arg, bool) {
 		}
 		if name, ok := v["dtype"].(string); ok {
 			dt, err := ir.ParseDType(name)
-			return ir.DType(dt), err == nil
+			return dt, err == nil
 		}
 	}
 	return nil, false

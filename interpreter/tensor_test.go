@@ -1,7 +1,9 @@
 package interpreter_test
 
 import (
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,11 +46,27 @@ func elements(t testing.TB, v any) []float32 {
 // results, which f returns.
 func leavesNothing(t *testing.T, f func() any) {
 	t.Helper()
-	before, _ := libtorch.LiveTensors()
+	before := settledTensors()
 	out := f()
 	closeResult(out)
 	after, _ := libtorch.LiveTensors()
 	assert.Equal(t, before, after, "live tensors")
+}
+
+// settledTensors counts the tensors that are alive once the collector has freed what
+// earlier tests left to it, so that it frees nothing of theirs meanwhile.
+func settledTensors() int64 {
+	count := int64(-1)
+	for range 100 {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+		now, _ := libtorch.LiveTensors()
+		if now == count {
+			break
+		}
+		count = now
+	}
+	return count
 }
 
 func closeResult(v any) {

@@ -13,8 +13,6 @@ func OutputsTensor(n *ir.Node) bool { return isSubtype(TypeOf(n), "torch.Tensor"
 // nodeMarks is a set of nodes of which only the members matter.
 type nodeMarks map[*ir.Node]bool
 
-func (s nodeMarks) has(n *ir.Node) bool { return s[n] }
-
 // within reports whether all of s are in t.
 func (s nodeMarks) within(t nodeMarks) bool {
 	for n := range s {

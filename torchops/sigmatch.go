@@ -27,7 +27,7 @@ func (s *signature) match(args []any, kw []Kwarg, bound []any, explain bool) (ok
 	for i := range s.params {
 		p := &s.params[i]
 		var v any
-		given, keyword := false, false
+		var given, keyword bool
 		if next < len(args) {
 			if i >= s.positional {
 				return refuse(func() error { return s.tooMany(len(args)) })

@@ -367,7 +367,7 @@ func (s *signature) settleMatch(args []any, kw []Kwarg) (bound []any, fits, sure
 	for i := range s.params {
 		p := &s.params[i]
 		var v any
-		given, keyword := false, false
+		var given, keyword bool
 		if next < len(args) {
 			if i >= s.positional {
 				return nil, false, true

@@ -177,7 +177,7 @@ func same(want, got []any) error {
 		bitsA, errA := a.Bytes()
 		bitsB, errB := b.Bytes()
 		if errA != nil || errB != nil {
-			return fmt.Errorf("value %d: %v, %v", i, errA, errB)
+			return fmt.Errorf("value %d: %w, %w", i, errA, errB)
 		}
 		if !bytes.Equal(bitsA, bitsB) {
 			return fmt.Errorf("value %d: expected %v, got %v", i, a, b)
