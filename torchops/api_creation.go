@@ -223,6 +223,13 @@ func Range(start, end any, options ...any) *Tensor {
 	return As[*Tensor](callFunction("torch.range", with(options, start, end)...))
 }
 
+// ScalarTensor is torch.scalar_tensor.
+//
+//	torch.scalar_tensor(s: any, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False)
+func ScalarTensor(s any, options ...any) *Tensor {
+	return As[*Tensor](callFunction("torch.scalar_tensor", with(options, s)...))
+}
+
 // Vander is torch.vander: generates a Vandermonde matrix.
 //
 //	torch.vander(Tensor x, int? N=None, bool increasing=False)

@@ -8,7 +8,8 @@ import (
 // The functions of torch that model code calls most. They compute on real
 // tensors and record "torch.<name>" on traced ones, and panic with an *[Error]
 // where an operator fails. The result joins the scope of the arguments. A tensor
-// operand of a binary function may be any Go number.
+// operand of a binary function may be any Go number. Options are what Python has
+// further: arguments in its order, then Kw("out", …), Kw("alpha", …) and so on.
 
 // Functions as the targets of nodes, to be compared with ==.
 var (
@@ -38,75 +39,84 @@ var (
 func function(f *ir.Func, args ...any) *Tensor { return As[*Tensor](callTyped(f, "", nil, args)) }
 
 // Add returns x + y.
-func Add(x *Tensor, y any) *Tensor { return function(FnAdd, x, y) }
+func Add(x *Tensor, y any, options ...any) *Tensor { return function(FnAdd, with(options, x, y)...) }
 
 // Sub returns x - y.
-func Sub(x *Tensor, y any) *Tensor { return function(FnSub, x, y) }
+func Sub(x *Tensor, y any, options ...any) *Tensor { return function(FnSub, with(options, x, y)...) }
 
 // Mul returns x * y, element by element.
-func Mul(x *Tensor, y any) *Tensor { return function(FnMul, x, y) }
+func Mul(x *Tensor, y any, options ...any) *Tensor { return function(FnMul, with(options, x, y)...) }
 
 // Div returns x / y, never rounded.
-func Div(x *Tensor, y any) *Tensor { return function(FnDiv, x, y) }
+func Div(x *Tensor, y any, options ...any) *Tensor { return function(FnDiv, with(options, x, y)...) }
 
 // MatMul returns the matrix product of [..., n, m] and [..., m, p], or of vectors,
 // as torch.matmul does.
-func MatMul(x, y *Tensor) *Tensor { return function(FnMatMul, x, y) }
+func MatMul(x, y *Tensor, options ...any) *Tensor { return function(FnMatMul, with(options, x, y)...) }
 
 // Neg returns -x.
-func Neg(x *Tensor) *Tensor { return function(FnNeg, x) }
+func Neg(x *Tensor, options ...any) *Tensor { return function(FnNeg, with(options, x)...) }
 
 // Abs returns |x|.
-func Abs(x *Tensor) *Tensor { return function(FnAbs, x) }
+func Abs(x *Tensor, options ...any) *Tensor { return function(FnAbs, with(options, x)...) }
 
 // Exp returns e to the power x.
-func Exp(x *Tensor) *Tensor { return function(FnExp, x) }
+func Exp(x *Tensor, options ...any) *Tensor { return function(FnExp, with(options, x)...) }
 
 // Log returns the natural logarithm of x.
-func Log(x *Tensor) *Tensor { return function(FnLog, x) }
+func Log(x *Tensor, options ...any) *Tensor { return function(FnLog, with(options, x)...) }
 
 // Sqrt returns the square root of x.
-func Sqrt(x *Tensor) *Tensor { return function(FnSqrt, x) }
+func Sqrt(x *Tensor, options ...any) *Tensor { return function(FnSqrt, with(options, x)...) }
 
 // Relu returns max(x, 0).
 func Relu(x *Tensor) *Tensor { return function(FnRelu, x) }
 
 // Sigmoid returns 1 / (1 + e to the power -x).
-func Sigmoid(x *Tensor) *Tensor { return function(FnSigmoid, x) }
+func Sigmoid(x *Tensor, options ...any) *Tensor { return function(FnSigmoid, with(options, x)...) }
 
 // Tanh returns the hyperbolic tangent of x.
-func Tanh(x *Tensor) *Tensor { return function(FnTanh, x) }
+func Tanh(x *Tensor, options ...any) *Tensor { return function(FnTanh, with(options, x)...) }
 
 // Softmax returns e to the power x, scaled to sum to 1 along dim.
-func Softmax(x *Tensor, dim int) *Tensor { return function(FnSoftmax, x, dim) }
+func Softmax(x *Tensor, dim int, options ...any) *Tensor {
+	return function(FnSoftmax, with(options, x, dim)...)
+}
 
 // Sum returns the sum of all elements.
-func Sum(x *Tensor) *Tensor { return function(FnSum, x) }
+func Sum(x *Tensor, options ...any) *Tensor { return function(FnSum, with(options, x)...) }
 
 // Mean returns the mean of all elements.
-func Mean(x *Tensor) *Tensor { return function(FnMean, x) }
+func Mean(x *Tensor, options ...any) *Tensor { return function(FnMean, with(options, x)...) }
 
-// Flatten joins dimensions start to end, both included, into one; without end, all
-// from start on. Python's torch.flatten(x, 1) is Flatten(x, 1).
-func Flatten(x *Tensor, start int, end ...int) *Tensor {
-	args := []any{x, start}
-	for _, dim := range end {
-		args = append(args, dim)
-	}
-	return function(FnFlatten, args...)
-}
+// Flatten joins dimensions start to end, both included, into one: all of them, from
+// start on, or as far as end. Python's torch.flatten(x, 1) is Flatten(x, 1).
+func Flatten(x *Tensor, startEnd ...any) *Tensor { return function(FnFlatten, with(startEnd, x)...) }
 
 // Unsqueeze returns a view with a new dimension of size 1 before dim.
 func Unsqueeze(x *Tensor, dim int) *Tensor { return function(ir.FuncOf("torch.unsqueeze"), x, dim) }
 
-// Where returns x where condition holds and y elsewhere.
-func Where(condition *Tensor, x, y any) *Tensor { return function(FnWhere, condition, x, y) }
+// Where returns x where condition holds and y elsewhere; see [WhereTuple] for the
+// form of one argument.
+func Where(condition *Tensor, x, y any, options ...any) *Tensor {
+	return function(FnWhere, with(options, condition, x, y)...)
+}
+
+// WhereTuple is torch.where(condition): the places where condition holds, one tensor
+// of indices for each dimension.
+func WhereTuple(condition *Tensor) Tensors {
+	return As[Tensors](callTyped(FnWhere, "", nil, []any{condition}))
+}
 
 // Cat joins tensors along a dimension that they have.
-func Cat(tensors Seq, dim int) *Tensor { return function(FnCat, tensors.sequence(), dim) }
+func Cat(tensors Seq, dim int, options ...any) *Tensor {
+	return function(FnCat, with(options, tensors.sequence(), dim)...)
+}
 
 // Stack joins tensors of one shape along a new dimension.
-func Stack(tensors Seq, dim int) *Tensor { return function(FnStack, tensors.sequence(), dim) }
+func Stack(tensors Seq, dim int, options ...any) *Tensor {
+	return function(FnStack, with(options, tensors.sequence(), dim)...)
+}
 
 // Zeros returns a tensor of zeros of the sizes. After the sizes may stand
 // options: Kw("dtype", …), Kw("device", …), In(scope).
@@ -116,17 +126,17 @@ func Zeros(size ...Int) *Tensor { return function(ir.FuncOf("torch.zeros"), size
 func Ones(size ...Int) *Tensor { return function(ir.FuncOf("torch.ones"), size...) }
 
 // Full returns a tensor of one value; see [Zeros] for options.
-func Full(size []int, value any, options ...any) *Tensor {
+func Full(size Ints, value any, options ...any) *Tensor {
 	return function(ir.FuncOf("torch.full"), append([]any{size, value}, options...)...)
 }
 
 // Arange returns the numbers from start up to but without end, by step, as int64
-// where all three are ints and as float32 otherwise; see [Zeros] for options.
-func Arange(start, end, step any, options ...any) *Tensor {
-	return function(ir.FuncOf("torch.arange"), append([]any{start, end, step}, options...)...)
-}
+// where all are ints and as float32 otherwise. Arguments are those of Python: end,
+// start and end, or all three, then options; see [Zeros].
+func Arange(startEndStep ...any) *Tensor { return function(ir.FuncOf("torch.arange"), startEndStep...) }
 
-// Eye returns the identity matrix [n, n]; see [Zeros] for options.
+// Eye returns the identity matrix [n, n], or [n, m] where a second number follows;
+// see [Zeros] for options.
 func Eye(n Int, options ...any) *Tensor {
 	return function(ir.FuncOf("torch.eye"), append([]any{n}, options...)...)
 }
@@ -149,16 +159,26 @@ func NewGenerator(seed uint64) (*Generator, error) { return libtorch.NewGenerato
 func ManualSeed(seed uint64) error { return libtorch.ManualSeed(seed) }
 
 // AllClose reports whether x and y have one shape and are within
-// atol + rtol·|y| of each other everywhere. NaNs are different.
-func AllClose(x, y *Tensor, rtol, atol float64) (bool, error) {
-	v, err := Call("aten::allclose", x, y, rtol, atol)
+// atol + rtol·|y| of each other everywhere. NaNs are different but for
+// Kw("equal_nan", true). It computes only; what a trace records is
+// [Tensor.AllClose].
+func AllClose(x, y *Tensor, rtol, atol float64, options ...any) (bool, error) {
+	v, err := Call("aten::allclose", with(options, x, y, rtol, atol)...)
 	b, _ := v.(bool)
 	return b, err
 }
 
-// Equal reports whether x and y have one shape and the same elements.
+// Equal reports whether x and y have one shape and the same elements. It computes
+// only; what a trace records is [Tensor.Equal].
 func Equal(x, y *Tensor) (bool, error) {
 	v, err := Call("aten::equal", x, y)
 	b, _ := v.(bool)
 	return b, err
+}
+
+// TensorOf is torch.tensor: a new tensor of a number or of nested lists, of tensors of
+// one element too, with its dtype found as Python finds it or given by
+// Kw("dtype", …). For elements that are Go's see [From].
+func TensorOf(data any, options ...any) *Tensor {
+	return function(ir.FuncOf("torch.tensor"), with(options, data)...)
 }

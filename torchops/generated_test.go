@@ -122,3 +122,64 @@ func TestGeneratedFunctionsAreRecorded(t *testing.T) {
 	_, err := Try(func() any { x.SetIndex(1, 0); return nil })
 	assert.ErrorContains(t, err, "does not support item assignment")
 }
+
+// What Python has beyond the parameters of a function that is written by hand is an
+// option of it, and is recorded as it was given.
+func TestWrittenFunctionsTakeOptions(t *testing.T) {
+	s := &script{}
+	x, y := s.input("x"), s.input("y")
+	Add(x, y, Kw("alpha", 2))
+	x.Sub(y, Kw("alpha", 2))
+	x.Div(2, Kw("rounding_mode", "floor"))
+	x.Sum()
+	x.Sum(1, Kw("keepdim", true))
+	x.Sum(0, 1, true)
+	x.Mean([]int{0, 1}, Kw("dtype", Float64))
+	Sum(x, 1, true)
+	x.Softmax(1, Kw("dtype", Float64))
+	x.Squeeze()
+	x.Squeeze(0, 1)
+	x.Argmax()
+	x.Argmax(1, Kw("keepdim", true))
+	x.Clamp(0, Kw("max", 1))
+	x.Flatten()
+	Flatten(x, 1)
+	Flatten(x, Kw("end_dim", 1))
+	x.AsStrided([]any{x.Size(0)}, []int{1})
+	x.Contiguous(Kw("memory_format", ChannelsLast))
+	WhereTuple(x)
+	Cat(List{x, y}, 1, Kw("out", y))
+	Arange(x.Size(1))
+	Neg(x, Kw("out", y))
+	x.AllClose(y, Kw("equal_nan", true))
+	x.ToBool()
+	assert.Equal(t, []string{
+		"v0 = call_function torch.add(x, y, alpha=2)",
+		"v1 = call_method sub(x, y, alpha=2)",
+		`v2 = call_method div(x, 2, rounding_mode="floor")`,
+		"v3 = call_method sum(x)",
+		"v4 = call_method sum(x, 1, keepdim=True)",
+		"v5 = call_method sum(x, [0, 1], True)",
+		"v6 = call_method mean(x, [0, 1], dtype=torch.float64)",
+		"v7 = call_function torch.sum(x, 1, True)",
+		"v8 = call_method softmax(x, 1, dtype=torch.float64)",
+		"v9 = call_method squeeze(x)",
+		"v10 = call_method squeeze(x, 0, 1)",
+		"v11 = call_method argmax(x)",
+		"v12 = call_method argmax(x, 1, keepdim=True)",
+		"v13 = call_method clamp(x, 0, max=1)",
+		"v14 = call_method flatten(x)",
+		"v15 = call_function torch.flatten(x, 1)",
+		"v16 = call_function torch.flatten(x, end_dim=1)",
+		"v17 = call_method size(x, 0)",
+		"v18 = call_method as_strided(x, [v17], [1])",
+		"v19 = call_method contiguous(x, memory_format=torch.channels_last)",
+		"v20 = call_function torch.where(x)",
+		"v21 = call_function torch.cat([x, y], 1, out=y)",
+		"v22 = call_method size(x, 1)",
+		"v23 = call_function torch.arange(v22)",
+		"v24 = call_function torch.neg(x, out=y)",
+		"v25 = call_method allclose(x, y, equal_nan=True)",
+		"v26 = call_method bool(x)",
+	}, s.lines)
+}

@@ -1,6 +1,10 @@
 package torchops
 
-import "github.com/torchfx-go/torchfx/ir"
+import (
+	"slices"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
 
 // The methods of torch.Tensor that model code calls most. They compute on a real
 // tensor and record call_method on a traced one, and panic with an *[Error] where
@@ -11,17 +15,17 @@ func (x *Tensor) method(name string, args ...any) *Tensor {
 	return As[*Tensor](callTyped(methodOf(name), name, x, args))
 }
 
-// Add returns x + y; y may be any Go number.
-func (x *Tensor) Add(y any) *Tensor { return x.method("add", y) }
+// Add returns x + y, times Kw("alpha", …); y may be any Go number.
+func (x *Tensor) Add(y any, options ...any) *Tensor { return x.method("add", with(options, y)...) }
 
-// Sub returns x - y.
-func (x *Tensor) Sub(y any) *Tensor { return x.method("sub", y) }
+// Sub returns x - y, times Kw("alpha", …).
+func (x *Tensor) Sub(y any, options ...any) *Tensor { return x.method("sub", with(options, y)...) }
 
 // Mul returns x * y, element by element.
 func (x *Tensor) Mul(y any) *Tensor { return x.method("mul", y) }
 
-// Div returns x / y.
-func (x *Tensor) Div(y any) *Tensor { return x.method("div", y) }
+// Div returns x / y, rounded by Kw("rounding_mode", "floor") or "trunc".
+func (x *Tensor) Div(y any, options ...any) *Tensor { return x.method("div", with(options, y)...) }
 
 // Pow returns x to the power y.
 func (x *Tensor) Pow(y any) *Tensor { return x.method("pow", y) }
@@ -50,16 +54,18 @@ func (x *Tensor) Sigmoid() *Tensor { return x.method("sigmoid") }
 // Tanh returns the hyperbolic tangent.
 func (x *Tensor) Tanh() *Tensor { return x.method("tanh") }
 
-// Softmax returns e to the power x, scaled to sum to 1 along dim.
-func (x *Tensor) Softmax(dim int) *Tensor { return x.method("softmax", dim) }
+// Softmax returns e to the power x, scaled to sum to 1 along dim; Kw("dtype", …)
+// converts first.
+func (x *Tensor) Softmax(dim int, options ...any) *Tensor {
+	return x.method("softmax", with(options, dim)...)
+}
 
 // MatMul returns the matrix product; see [MatMul].
 func (x *Tensor) MatMul(y *Tensor) *Tensor { return x.method("matmul", y) }
 
-// Clamp returns x brought into bounds given by Kw("min", …) and Kw("max", …).
-func (x *Tensor) Clamp(bounds ...Kwarg) *Tensor {
-	return As[*Tensor](Dispatch(ir.CallMethod, "clamp", []any{x}, bounds))
-}
+// Clamp returns x brought into bounds, by position or by Kw("min", …) and
+// Kw("max", …).
+func (x *Tensor) Clamp(bounds ...any) *Tensor { return x.method("clamp", bounds...) }
 
 // Eq returns where x == y.
 func (x *Tensor) Eq(y any) *Tensor { return x.method("eq", y) }
@@ -79,24 +85,33 @@ func (x *Tensor) Gt(y any) *Tensor { return x.method("gt", y) }
 // Ge returns where x >= y.
 func (x *Tensor) Ge(y any) *Tensor { return x.method("ge", y) }
 
-// Sum returns the sum of all elements, or along the dimensions that are given.
-func (x *Tensor) Sum(dims ...int) *Tensor { return x.reduce("sum", dims) }
+// Sum returns the sum of all elements, or along the dimensions that are given,
+// numbers or a []int; then may stand Kw("keepdim", true) and Kw("dtype", …).
+func (x *Tensor) Sum(dims ...any) *Tensor { return x.method("sum", oneList(dims)...) }
 
-// Mean returns the mean of all elements, or along the dimensions that are given.
-func (x *Tensor) Mean(dims ...int) *Tensor { return x.reduce("mean", dims) }
+// Mean returns the mean of all elements, or along the dimensions that are given;
+// see [Tensor.Sum].
+func (x *Tensor) Mean(dims ...any) *Tensor { return x.method("mean", oneList(dims)...) }
 
-func (x *Tensor) reduce(name string, dims []int) *Tensor {
-	switch len(dims) {
-	case 0:
-		return x.method(name)
-	case 1:
-		return x.method(name, dims[0])
+// oneList makes one argument of several dimensions that stand in a row, as Python
+// wants it of reductions.
+func oneList(dims []any) []any {
+	n := 0
+	for n < len(dims) {
+		if _, isInt := dims[n].(int); !isInt {
+			break
+		}
+		n++
 	}
-	return x.method(name, dims)
+	if n < 2 {
+		return dims
+	}
+	return with(dims[n:], slices.Clone(dims[:n]))
 }
 
-// Argmax returns the index of the largest element along dim.
-func (x *Tensor) Argmax(dim int) *Tensor { return x.method("argmax", dim) }
+// Argmax returns the index of the largest element along a dimension, of all where
+// none is given; Kw("keepdim", true) keeps the dimension.
+func (x *Tensor) Argmax(options ...any) *Tensor { return x.method("argmax", options...) }
 
 // View returns a view of other sizes; one may be -1, which is worked out.
 func (x *Tensor) View(size ...Int) *Tensor { return x.method("view", size...) }
@@ -113,11 +128,13 @@ func (x *Tensor) Transpose(a, b int) *Tensor { return x.method("transpose", a, b
 // Expand returns a view with dimensions of size 1 repeated; -1 keeps a size.
 func (x *Tensor) Expand(size ...Int) *Tensor { return x.method("expand", size...) }
 
-// Flatten joins dimensions start to end, both included, into one.
-func (x *Tensor) Flatten(start, end int) *Tensor { return x.method("flatten", start, end) }
+// Flatten joins dimensions start to end, both included, into one: all of them, from
+// start on, or as far as end.
+func (x *Tensor) Flatten(startEnd ...any) *Tensor { return x.method("flatten", startEnd...) }
 
-// Squeeze returns a view without dimension dim if its size is 1.
-func (x *Tensor) Squeeze(dim int) *Tensor { return x.method("squeeze", dim) }
+// Squeeze returns a view without the dimensions that are given, numbers or a []int,
+// as far as their size is 1; without all such dimensions where none is given.
+func (x *Tensor) Squeeze(dims ...any) *Tensor { return x.method("squeeze", dims...) }
 
 // Unsqueeze returns a view with a new dimension of size 1 before dim.
 func (x *Tensor) Unsqueeze(dim int) *Tensor { return x.method("unsqueeze", dim) }
@@ -130,10 +147,10 @@ func (x *Tensor) Narrow(dim int, start, length Int) *Tensor {
 	return x.method("narrow", dim, start, length)
 }
 
-// AsStrided returns a view with sizes, strides and an offset, in elements, over
-// the storage of x.
-func (x *Tensor) AsStrided(size, stride []int, offset int) *Tensor {
-	return x.method("as_strided", size, stride, offset)
+// AsStrided returns a view with sizes and strides over the storage of x; an offset,
+// in elements, may follow.
+func (x *Tensor) AsStrided(size, stride Ints, offset ...any) *Tensor {
+	return x.method("as_strided", with(offset, size, stride)...)
 }
 
 // Index returns x[parts]: integers, [Slice], nil for a new dimension, [Ellipsis],
@@ -191,12 +208,22 @@ func (x *Tensor) Unbind(dim int) Tensors {
 // changes.
 func (x *Tensor) To(what ...any) *Tensor { return x.method("to", what...) }
 
-// Contiguous returns x with its elements in row-major order; its own memory
-// where they are.
-func (x *Tensor) Contiguous() *Tensor { return x.method("contiguous") }
+// Contiguous returns x with its elements in row-major order, or in that of
+// Kw("memory_format", …); its own memory where they are.
+func (x *Tensor) Contiguous(options ...any) *Tensor { return x.method("contiguous", options...) }
 
-// Clone returns a copy.
-func (x *Tensor) Clone() *Tensor { return x.method("clone") }
+// Clone returns a copy, with its elements as in x or in the order of
+// Kw("memory_format", …).
+func (x *Tensor) Clone(options ...any) *Tensor { return x.method("clone", options...) }
 
 // Detach returns a view without a history of gradients.
 func (x *Tensor) Detach() *Tensor { return x.method("detach") }
+
+// ToBool returns x as booleans: the method bool. [Tensor.Bool] is the truth of one
+// element.
+func (x *Tensor) ToBool(options ...any) *Tensor { return x.method("bool", options...) }
+
+// AllClose is the method allclose; rtol, atol and equal_nan are options.
+func (x *Tensor) AllClose(other *Tensor, options ...any) SymBool {
+	return As[SymBool](x.callMethod("allclose", with(options, other)...))
+}

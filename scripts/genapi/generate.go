@@ -119,7 +119,7 @@ func functions(names []string, t tables) (list []function, missing []string) {
 		switch params := t.composed[name]; {
 		case d.given:
 			f.signatures, f.forms = []signature{pythonSignature(d.params, f.method)}, d.forms
-		case t.written[f.goName("")]:
+		case h.pkg == "" && t.written[f.goName("")]:
 			continue
 		case params != "":
 			s := pythonSignature(params, f.method)

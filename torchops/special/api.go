@@ -438,6 +438,13 @@ func Sinc(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("sinc", with(options, input)...))
 }
 
+// Softmax is torch.special.softmax: computes the softmax function.
+//
+//	torch.special.softmax(Tensor input, int dim, dtype? dtype=None)
+func Softmax(input *torch.Tensor, dim int, options ...any) *torch.Tensor {
+	return torch.As[*torch.Tensor](call("softmax", with(options, input, dim)...))
+}
+
 // SphericalBesselJ0 is torch.special.spherical_bessel_j0: spherical Bessel
 // function of the first kind of order 0.
 //
