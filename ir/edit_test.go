@@ -226,6 +226,31 @@ func TestOperands(t *testing.T) {
 }
 
 // upstream: test_fx.TestFX.test_remove_uses_with_custom_filter
+// Names of before are forgotten, kept ones come first, and hooks hear of the new
+// ones.
+func TestRenameAll(t *testing.T) {
+	g := NewGraph()
+	x := g.Placeholder("x", Name("input"))
+	a := g.CallFunction(FuncOf("torch.abs"), []Arg{x}, Name("a"))
+	b := g.CallFunction(FuncOf("torch.abs"), []Arg{a}, Name("b"))
+	relu := g.CallMethod("relu", []Arg{b}, Name("abs_1"))
+	g.Output(relu)
+	gm, err := NewGraphModule(nil, g)
+	require.NoError(t, err)
+	var heard []string
+	gm.OnReplace(func(old *Node, name string, user *Node) { heard = append(heard, old.Name()+">"+name+"@"+user.Name()) })
+	renamed := g.RenameAll(func(n *Node) bool { return n.Op() == CallMethod })
+	require.NoError(t, g.Lint(Strict()))
+	assert.Equal(t, map[string]string{"input_1": "x", "a": "abs_2", "b": "abs_3"}, renamed)
+	assert.Equal(t, []string{"input_1>x@a", "a>abs_2@b", "b>abs_3@abs_1"}, heard)
+	assert.Same(t, b, g.Lookup("abs_3"))
+	assert.Nil(t, g.Lookup("b"))
+
+	assert.Equal(t, map[string]string{"abs_2": "abs_1", "abs_3": "abs_2", "abs_1": "relu"}, g.RenameAll(nil))
+	assert.Same(t, b, g.Lookup("abs_2"))
+	require.NoError(t, g.Lint(Strict()))
+}
+
 // upstream: test_fx_node_hook.TestFXNodeHook.test_hooks_for_node_update
 func TestReplaceAllUses(t *testing.T) {
 	g, n := chain(1)

@@ -222,15 +222,48 @@ func (n *Node) Rename(candidate string) string {
 	}
 	g := n.mustLive("Rename")
 	name := g.names.create(candidate)
-	if g.owner != nil {
-		for _, u := range n.users.snapshot() {
-			g.owner.replaced(n, name, u)
-		}
-	}
 	g.names.used[n.name] = nil
 	g.names.used[name] = n
-	n.name = name
+	n.setName(name)
 	return name
+}
+
+// setName tells the owner's hooks of a new name and sets it.
+func (n *Node) setName(name string) {
+	if n.graph.owner != nil {
+		for _, u := range n.users.snapshot() {
+			n.graph.owner.replaced(n, name, u)
+		}
+	}
+	n.name = name
+}
+
+// RenameAll names the nodes of g anew, in their order, as they would be named if
+// they were created now: names of before do not count. Those that keep holds for
+// keep theirs, and come first. It returns the names that changed, old to new.
+// Follows torch.fx.passes.canonicalize.rename_nodes_to_canonical, which lets two
+// nodes have one name where one of them keeps it.
+func (g *Graph) RenameAll(keep func(*Node) bool) map[string]string {
+	g.names = newNamespace()
+	kept := map[*Node]bool{}
+	for n := range g.Nodes() {
+		if keep != nil && keep(n) {
+			kept[n] = g.names.reserve(n.name)
+			g.names.used[n.name] = n
+		}
+	}
+	renamed := map[string]string{}
+	for n := range g.Nodes() {
+		if kept[n] {
+			continue
+		}
+		name := g.names.createOwned(g.candidate(n.op, n.target, ""), n)
+		if name != n.name {
+			renamed[n.name] = name
+			n.setName(name)
+		}
+	}
+	return renamed
 }
 
 // mustLive returns the graph of n; a node that was erased has none, and using

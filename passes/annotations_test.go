@@ -6,24 +6,44 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/fxcase"
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	"github.com/torchfx-go/torchfx/operator"
 	"github.com/torchfx-go/torchfx/passes"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
+
+type normalized struct {
+	nn.Base  `forward:"x, y"`
+	Lin      *nn.Linear
+	rounding []any
+}
+
+func (m *normalized) Forward(x, y *torch.Tensor) *torch.Tensor {
+	a := operator.Mul(torch.Add(x, y), torch.Sub(y, 1))
+	b := operator.Add(torch.Eq(x, y).Float(), fn("torch.div", append([]any{x, y}, m.rounding...)...))
+	relu := fn("torch.nn.functional.relu", a, true).Tensor()
+	return operator.Add(operator.Add(m.Lin.Forward(relu), b), torch.FloorDivide(x, 2))
+}
 
 // torch.fx drops the rounding mode; here that call stays.
 //
 // upstream: test_fx_experimental.TestFXExperimental.test_normalize_binary_operators
 func TestRecordedNormalizeOperators(t *testing.T) {
-	r := recorded(t, "normalize_operators")
-	m := r.before(t)
-	m.SetAttr("lin", &submodule{"torch.nn.modules.linear.Linear"})
+	c := fxcase.Open(t, "normalize_operators")
+	testenv.Libtorch(t)
+	c.Seed()
+	root := &normalized{Lin: nn.NewLinear(2, 2), rounding: []any{torch.Kw("rounding_mode", "floor")}}
+	m := c.Before(traced(t, root), nil)
 	require.NoError(t, passes.NormalizeOperators(m))
 	kept := m.Graph().Lookup("div")
 	require.NotNil(t, kept)
 	require.Equal(t, []ir.Keyword{ir.Kw("rounding_mode", ir.Str("floor"))}, kept.Kwargs())
 
 	var want struct{ Types [][]*string }
-	r.result(t, &want)
+	c.Recorded(&want)
 	i := 0
 	for n := range m.Graph().Nodes() {
 		name, typ := *want.Types[i][0], ""
@@ -34,10 +54,11 @@ func TestRecordedNormalizeOperators(t *testing.T) {
 		require.Equal(t, typ, n.Type(), name)
 		i++
 	}
-	// and with it done as torch.fx does, the texts are the same
-	kept.SetKwargs()
+	// and without it, the texts are the same
+	root.rounding = nil
+	m = traced(t, root)
 	require.NoError(t, passes.NormalizeOperators(m))
-	r.requireTexts(t, asNew(t, m))
+	c.State(c.Same(m, nil))
 }
 
 // upstream: test_fx_experimental.TestFXExperimental.test_annotate_returns_with_schema

@@ -125,10 +125,10 @@ type canonicalizer struct {
 
 // Canonicalize puts the nodes of m's graph into an order that depends on what they
 // compute rather than on how they were recorded, and names them anew, so that
-// equal programs get equal texts. Reads of attributes go to their first user. The
-// graph is replaced by a copy. It returns the names that changed, old to new, and
-// fails with class ir.ErrRuntime, having changed nothing, when nodes read each
-// other in a circle. Follows torch.fx.passes.canonicalize.
+// equal programs get equal texts. Reads of attributes go to their first user. It
+// returns the names that changed, old to new, and fails with class ir.ErrRuntime,
+// having changed nothing, when nodes read each other in a circle. Follows
+// torch.fx.passes.canonicalize.
 //
 // Calls of the same function with the same operands keep their order, as do reads
 // of the same attribute, so graphs that differ by such only can get different
@@ -146,34 +146,12 @@ func Canonicalize(m *ir.GraphModule, opts ...CanonicalOption) (renamed map[strin
 	if c.group {
 		order = groupGetItems(order)
 	}
-	return c.rebuild(m, order)
-}
-
-// rebuild copies nodes into a new graph of m, with new names.
-func (c *canonicalizer) rebuild(m *ir.GraphModule, order []*ir.Node) (map[string]string, error) {
-	g := ir.NewGraph()
-	g.SetCodeGen(m.Graph().CodeGen())
-	env := map[*ir.Node]*ir.Node{}
-	renamed := map[string]string{}
-	for _, n := range order {
-		args, kwargs, err := mapOperands(n, env)
-		if err != nil {
+	for i := 1; i < len(order); i++ {
+		if err := order[i-1].Append(order[i]); err != nil {
 			return nil, err
-		}
-		opts := []ir.NodeOption{ir.Kwargs(kwargs...), ir.WithType(n.Type())}
-		if slices.Contains(c.keep, n.Op()) {
-			opts = append(opts, ir.Name(n.Name()))
-		}
-		made, err := g.CreateNode(n.Op(), n.Target(), args, opts...)
-		if err != nil {
-			return nil, err
-		}
-		env[n] = copyMeta(made, n)
-		if made.Name() != n.Name() {
-			renamed[n.Name()] = made.Name()
 		}
 	}
-	return renamed, m.SetGraph(g)
+	return m.Graph().RenameAll(func(n *ir.Node) bool { return slices.Contains(c.keep, n.Op()) }), nil
 }
 
 // order sorts the nodes by their keys, each after those that it reads; calls that

@@ -8,6 +8,7 @@ import (
 
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
@@ -340,8 +341,7 @@ func (f *Folding) Run(ctx context.Context) error {
 	c := calculator{}
 	defer c.close()
 	var owned []*torch.Tensor
-	values := make([]any, len(items))
-	for i, item := range items {
+	for _, item := range items {
 		t, ok := item.(*torch.Tensor)
 		if ok {
 			c.temporaries = append(c.temporaries, t)
@@ -356,7 +356,6 @@ func (f *Folding) Run(ctx context.Context) error {
 		if t != nil {
 			owned = append(owned, t)
 		}
-		values[i] = t
 	}
 	if c.err != nil {
 		for _, t := range owned {
@@ -366,9 +365,9 @@ func (f *Folding) Run(ctx context.Context) error {
 	}
 	f.owned = owned
 	if several {
-		f.Module.SetAttr(f.Attr, values)
+		f.Module.SetAttr(f.Attr, nn.NewParameterList(owned...))
 	} else {
-		f.Module.SetAttr(f.Attr, values[0])
+		f.Module.SetAttr(f.Attr, owned[0])
 	}
 	return nil
 }

@@ -7,68 +7,103 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/torchfx-go/torchfx/internal/fxcase"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	"github.com/torchfx-go/torchfx/operator"
 	"github.com/torchfx-go/torchfx/passes"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
+type foldOne struct {
+	nn.Base `forward:"x, y"`
+	Attr1   *torch.Tensor `nn:"attr_1"`
+	Attr2   *torch.Tensor `nn:"attr_2"`
+}
+
+func (m *foldOne) Forward(x, y *torch.Tensor) *torch.Tensor {
+	a := operator.Add(m.Attr1, m.Attr1)
+	x = operator.Sub(x, a)
+	return operator.Add(operator.Mul(x, y), m.Attr2)
+}
+
 // upstream: test_fx_const_fold.TestConstFold.test_const_fold_basic_one_attr_no_name_collision
 func TestRecordedConstfoldOne(t *testing.T) {
-	r := recorded(t, "constfold_one")
-	var want struct {
-		Const string `json:"const_code"`
-		Attr  string
-	}
-	r.result(t, &want)
-	m := r.before(t)
+	c := fxcase.Open(t, "constfold_one")
+	testenv.Libtorch(t)
+	m := c.Before(traced(t, &foldOne{Attr1: parameterOf(t, torch.Full([]int{1, 1}, -0.9)), Attr2: parameterOf(t, torch.Full([]int{1, 1}, 17.1))}), nil)
 	text := m.Graph().String()
-	f, err := passes.ConstFold(m)
+	f := folded(t, m)
+	c.Runs(c.Same(f.Module, nil))
+	value, _ := f.Module.Attr(f.Attr)
+	item, err := value.(*torch.Tensor).Item()
 	require.NoError(t, err)
-	r.requireTexts(t, f.Module)
-	require.Equal(t, want.Const, codeOf(t, f.Const))
-	require.Equal(t, want.Attr, f.Attr)
+	c.Result(map[string]any{"const_code": codeOf(t, f.Const), "attr": f.Attr, "value": [][]any{{item}}})
 	require.Equal(t, text, m.Graph().String())
+}
+
+// folded folds the constant part of a module and computes it.
+func folded(t *testing.T, m *ir.GraphModule, opts ...passes.FoldOption) *passes.Folding {
+	f, err := passes.ConstFold(m, opts...)
+	require.NoError(t, err)
+	require.NoError(t, f.Run(context.Background()))
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	return f
+}
+
+type foldMulti struct {
+	nn.Base `forward:"x"`
+	A, B    *torch.Tensor
+	Taken   *torch.Tensor `nn:"_FX_CONST_FOLDED_ATTRS"`
+}
+
+func (m *foldMulti) Forward(x *torch.Tensor) any {
+	s := operator.Add(m.A, m.B)
+	d := operator.Sub(m.A, m.B).Relu()
+	result := &ir.PyDict{}
+	result.Set("o", operator.Add(x, s))
+	result.Set("p", d)
+	result.Set("q", operator.Mul(m.Taken, x))
+	return result
 }
 
 // upstream: test_fx_const_fold.TestConstFold.test_const_fold_multi_const_folded_attrs
 // upstream: test_fx_const_fold.TestConstFold.test_const_fold_basic_two_attr
 func TestRecordedConstfoldMulti(t *testing.T) {
-	r := recorded(t, "constfold_multi")
-	var want struct {
-		Const string `json:"const_code"`
-		Attr  string
-	}
-	r.result(t, &want)
-	f, err := passes.ConstFold(r.before(t))
-	require.NoError(t, err)
-	r.requireTexts(t, f.Module)
-	require.Equal(t, want.Const, codeOf(t, f.Const))
-	require.Equal(t, want.Attr, f.Attr)
+	c := fxcase.Open(t, "constfold_multi")
+	testenv.Libtorch(t)
+	c.Seed()
+	f := folded(t, c.Before(traced(t, &foldMulti{A: randn(t, 2), B: randn(t, 2), Taken: ones(t, 2)}), nil))
+	c.Runs(c.Same(f.Module, nil))
+	c.Result(map[string]any{"const_code": codeOf(t, f.Const), "attr": f.Attr})
+}
+
+type foldSkip struct {
+	nn.Base `forward:"x"`
+	A       *torch.Tensor
+}
+
+func (m *foldSkip) Forward(x *torch.Tensor) *torch.Tensor {
+	s := torch.Relu(m.A)
+	r := torch.Rand(2)
+	operator.Add(torch.Ones(2), 1)
+	return operator.Add(operator.Add(operator.Add(operator.Add(x, s), r), torch.ZerosLike(m.A)), torch.Neg(s))
 }
 
 // upstream: test_fx_const_fold.TestConstFold.test_const_fold_noop
 // upstream: test_fx_const_fold.TestConstFold.test_check_skip_folding_quant_dequant_pattern
 func TestRecordedConstfoldNoopAndSkip(t *testing.T) {
-	r := recorded(t, "constfold_noop_and_skip")
-	var want struct {
-		Noop  string
-		Const string `json:"const_code"`
-	}
-	r.result(t, &want)
-	noop := module(t, "def forward(self, x):\n    add = x + 1;  x = None\n    return add")
-	f, err := passes.ConstFold(noop)
-	require.NoError(t, err)
-	require.Equal(t, want.Noop, codeOf(t, f.Module))
-	require.Nil(t, f.Const)
-	require.NoError(t, f.Run(context.Background()))
-
+	c := fxcase.Open(t, "constfold_noop_and_skip")
+	testenv.Libtorch(t)
+	c.Seed()
+	m := c.Before(traced(t, &foldSkip{A: randn(t, 2)}), nil)
+	noop := folded(t, traced(t, func(x *torch.Tensor) *torch.Tensor { return operator.Add(x, 1) }, parameters("x")))
 	relu := ir.FuncOf("torch.relu")
-	f, err = passes.ConstFold(r.before(t), passes.SkipFolding(func(n *ir.Node) bool { return n.Func() == relu }))
-	require.NoError(t, err)
-	r.requireTexts(t, f.Module)
-	require.Equal(t, want.Const, codeOf(t, f.Const))
+	f := folded(t, m, passes.SkipFolding(func(n *ir.Node) bool { return n.Func() == relu }))
+	c.Same(f.Module, nil)
+	c.Result(map[string]any{"noop": codeOf(t, noop.Module), "noop_const": noop.Const == nil, "const_code": codeOf(t, f.Const)})
 }
 
 func TestConstFoldRuns(t *testing.T) {

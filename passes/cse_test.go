@@ -9,8 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/torchfx-go/torchfx/internal/fxcase"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/operator"
 	"github.com/torchfx-go/torchfx/passes"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 // bannedOperators are those of torch.fx's get_CSE_banned_ops.
@@ -28,32 +31,44 @@ binomial rrelu rand_like rand randint randn randperm add_ sub_ mul_ div_ pow_ le
 // upstream: test_cse_pass.TestCSEPass.test_kwarg
 // upstream: test_cse_pass.TestCSEPass.test_banned_list
 func TestRecordedCSEBasic(t *testing.T) {
-	r := recorded(t, "cse_basic")
-	var want struct {
-		Modified []bool
-		Without  int `json:"without_banned"`
+	c := fxcase.Open(t, "cse_basic")
+	before := func() *ir.GraphModule {
+		return c.Before(traced(t, duplicates, parameters("x, y")), nil)
 	}
-	r.result(t, &want)
-	m := r.before(t)
 	upstream := []passes.CSEOption{passes.MergeAny(), passes.EqualNumbers()}
-	merges, err := passes.CSE(m, append(upstream, passes.KeepFunctions(bannedOperators()...))...)
+	banned := append(upstream, passes.KeepFunctions(bannedOperators()...))
+	m := before()
+	merges, err := passes.CSE(m, banned...)
 	require.NoError(t, err)
-	require.Equal(t, want.Modified[0], len(merges) > 0)
-	r.requireTexts(t, asNew(t, m))
-	again, err := passes.CSE(m, append(upstream, passes.KeepFunctions(bannedOperators()...))...)
+	c.Same(m, nil)
+	again, err := passes.CSE(m, banned...)
 	require.NoError(t, err)
-	require.Equal(t, want.Modified[1], len(again) > 0)
-	m = r.before(t)
-	_, err = passes.CSE(m, upstream...)
+	without := before()
+	_, err = passes.CSE(without, upstream...)
 	require.NoError(t, err)
-	require.Equal(t, want.Without, m.Graph().Len())
+	c.Result(map[string]any{"modified": []bool{len(merges) > 0, len(again) > 0}, "without_banned": without.Graph().Len()})
 
 	// by default random operators stay by themselves, and 1, 1.0 and True differ
-	m = r.before(t)
-	merges, err = passes.CSE(m)
+	merges, err = passes.CSE(before())
 	require.NoError(t, err)
 	require.Equal(t, []passes.Merge{{"cos_default_1", "cos_default"}, {"sum_dim_int_list_1", "sum_dim_int_list"}, {"cos_default_3", "cos_default_2"},
 		{"mul_tensor_1", "mul_tensor"}, {"neg_1", "neg"}, {"add_1", "add"}}, merges)
+}
+
+// duplicates calls operators of ATen, some of them twice.
+func duplicates(x, y *torch.Tensor) any {
+	aten := func(name string, args ...any) torch.Value { return fn("torch.ops.aten."+name, args...) }
+	a, b := aten("cos.default", x), aten("cos.default", x)
+	c := aten("add.Tensor", a, b)
+	d, e := aten("sum.dim_IntList", x, []any{0, 1}), aten("sum.dim_IntList", x, []any{0, 1})
+	r1, r2 := aten("rand_like.default", x), aten("rand_like.default", x)
+	k1 := aten("add.Tensor", x, y, torch.Kw("alpha", 1))
+	k2 := aten("add.Tensor", x, y, torch.Kw("alpha", 1.0))
+	k3 := aten("add.Tensor", x, y, torch.Kw("alpha", true))
+	k4 := aten("add.Tensor", x, y)
+	k5, k6 := aten("cos.default", y), aten("cos.default", y)
+	z, z2 := aten("mul.Tensor", k5, k6), aten("mul.Tensor", k5, k5)
+	return ir.PyTuple{c, d, e, r1, r2, k1, k2, k3, k4, z, z2, x.Neg(), x.Neg(), operator.Add(x, 1), operator.Add(x, 1)}
 }
 
 func TestCSE(t *testing.T) {

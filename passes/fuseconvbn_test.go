@@ -2,46 +2,61 @@ package passes_test
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/internal/fxcase"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
+	"github.com/torchfx-go/torchfx/operator"
 	"github.com/torchfx-go/torchfx/passes"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// convBNModule is the program of the recorded case fuse_conv_bn.
-func convBNModule(t *testing.T, r recording) *ir.GraphModule {
-	require.NoError(t, libtorch.ManualSeed(5))
-	layers := map[string]nn.Module{
-		"conv": nn.NewConv2d(2, 3, 1), "bn": nn.NewBatchNorm2d(3),
-		"nested.0": nn.NewConv1d(3, 3, 1, torch.Kw("bias", false)), "nested.1": nn.NewBatchNorm1d(3),
-		"lin": nn.NewLinear(2, 2), "bnl": nn.NewBatchNorm1d(2),
-		"shared": nn.NewConv2d(2, 3, 1), "bn2": nn.NewBatchNorm2d(3),
-		"bn3": nn.NewBatchNorm2d(3, torch.Kw("track_running_stats", false)),
+// convBN is the model of the recorded case fuse_conv_bn.
+type convBN struct {
+	nn.Base `forward:"x, y"`
+	Conv    *nn.Conv2d
+	BN      *nn.BatchNorm2d `nn:"bn"`
+	Nested  *nn.Sequential
+	Lin     *nn.Linear
+	BNL     *nn.BatchNorm1d `nn:"bnl"`
+	Shared  *nn.Conv2d
+	BN2     *nn.BatchNorm2d `nn:"bn2"`
+	BN3     *nn.BatchNorm2d `nn:"bn3"`
+}
+
+func (m *convBN) Forward(x, y *torch.Tensor) any {
+	a := m.BN.Forward(m.Conv.Forward(x))
+	b := m.Nested.Forward(a.Value().Method("flatten", []any{2}).Tensor())
+	c := m.BNL.Forward(m.Lin.Forward(y))
+	s := m.Shared.Forward(x)
+	return ir.PyTuple{b, c, operator.Add(m.BN2.Forward(s), s), m.BN3.Forward(m.Conv.Forward(x))}
+}
+
+func newConvBN(t *testing.T) *convBN {
+	require.NoError(t, torch.ManualSeed(5))
+	m := &convBN{
+		Conv: nn.NewConv2d(2, 3, 1), BN: nn.NewBatchNorm2d(3),
+		Nested: nn.NewSequential(nn.NewConv1d(3, 3, 1, nn.WithBias(false)), nn.NewBatchNorm1d(3)),
+		Lin:    nn.NewLinear(2, 2), BNL: nn.NewBatchNorm1d(2),
+		Shared: nn.NewConv2d(2, 3, 1), BN2: nn.NewBatchNorm2d(3),
+		BN3: nn.NewBatchNorm2d(3, nn.WithTrackRunningStats(false)),
 	}
-	m := r.before(t)
-	for _, path := range slices.Sorted(maps.Keys(layers)) { // in one order, for the random numbers
-		layer := layers[path]
-		nn.Train(layer, false)
-		for s := range nn.Tensors(layer) {
-			if s.Kind == nn.Buffer && s.Tensor != nil && (s.Name == "running_mean" || s.Name == "running_var") {
-				v, err := torch.Call("aten::uniform_", s.Tensor, 0.5, 2.0)
-				require.NoError(t, err)
-				if v != s.Tensor {
-					v.(*torch.Tensor).Close()
-				}
-			}
+	for path, layer := range nn.Modules(m) {
+		mean, there := nn.Lookup(layer, "running_mean")
+		if !there || mean.(*torch.Tensor) == nil {
+			continue
 		}
-		m.SetAttr(path, layer)
+		variance, _ := nn.Lookup(layer, "running_var")
+		require.NotNil(t, variance, path)
+		mean.(*torch.Tensor).UniformInPlace(-1, 1)
+		variance.(*torch.Tensor).UniformInPlace(0.5, 2)
 	}
+	nn.Train(m, false)
 	return m
 }
 
@@ -65,14 +80,10 @@ func runAll(t *testing.T, m *ir.GraphModule, args ...any) (results [][]float32) 
 // upstream: test_fx_experimental.TestFXExperimental.test_conv_bn_fusion
 // upstream: test_fx_experimental.TestFXExperimental.test_conv_bn_fusion_not_running_state
 func TestRecordedFuseConvBN(t *testing.T) {
+	c := fxcase.Open(t, "fuse_conv_bn")
 	testenv.Libtorch(t)
-	r := recorded(t, "fuse_conv_bn")
-	m := convBNModule(t, r)
-	v, err := torch.Call("aten::randn", []int{2, 2, 3, 3})
-	require.NoError(t, err)
-	x := v.(*torch.Tensor)
-	defer x.Close()
-	y := tensorOf(t, false, 2, 2)
+	m := c.Before(traced(t, newConvBN(t)), nil)
+	x, y := torch.Randn(2, 2, 3, 3), torch.Randn(2, 2)
 	want := runAll(t, m, x, y)
 
 	// conv is called twice, and the second call must give what it gave
@@ -84,11 +95,12 @@ func TestRecordedFuseConvBN(t *testing.T) {
 		require.InDeltaSlice(t, want[i], got[i], 1e-5)
 	}
 
-	m = convBNModule(t, r)
+	// torch.fx changes the layer all the same
+	m = traced(t, newConvBN(t))
 	gone, err = passes.FuseConvBN(m, passes.FuseSharedLayers())
 	require.NoError(t, err)
 	require.Equal(t, []string{"nested_1", "bn", "bnl"}, gone)
-	r.requireTexts(t, asNew(t, m))
+	c.Runs(c.Same(m, nil))
 	got = runAll(t, m, x, y)
 	for i := range want[:3] {
 		require.InDeltaSlice(t, want[i], got[i], 1e-5)

@@ -9,8 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/fxcase"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/passes"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 // swap makes a pass that replaces a function by another.
@@ -31,31 +33,28 @@ func swap(name, from, to string) *passes.Pass {
 // upstream: test_pass_infra.TestPassManager.test_topological_sort
 // upstream: test_pass_infra.TestPassManager.test_pass_manager_error
 func TestRecordedPassManager(t *testing.T) {
-	r := recorded(t, "pass_manager")
+	c := fxcase.Open(t, "pass_manager")
 	var want struct {
 		Modified bool
 		Order    []int
 		Errors   [][]string
 	}
-	r.result(t, &want)
-	m := module(t, `def forward(self, x):
-    add = torch.add(x, 1)
-    add_1 = torch.add(x, add);  x = add = None
-    return add_1`, ir.ClassName("<lambda>"))
+	c.Recorded(&want)
+	m := traced(t, func(x *torch.Tensor) *torch.Tensor { return torch.Add(x, torch.Add(x, 1)) }, parameters("x"))
 	add, mul := swap("replace_add", "torch.add", "torch.mul"), swap("replace_mul", "torch.mul", "torch.div")
 	ctx := context.Background()
 	res, err := passes.NewManager([]*passes.Pass{add, mul}, passes.Steps(1)).Run(ctx, m)
 	require.NoError(t, err)
 	require.Equal(t, want.Modified, res.Modified)
-	r.requireTexts(t, res.Module)
+	c.Same(res.Module, nil)
 
 	six := make([]*passes.Pass, 6)
 	for i := range six {
 		six[i] = &passes.Pass{Name: fmt.Sprint(i)}
 	}
 	var constraints []passes.Constraint
-	for _, c := range [][2]int{{5, 0}, {5, 2}, {4, 0}, {4, 1}, {2, 3}, {3, 1}} {
-		constraints = append(constraints, passes.Before(six[c[0]], six[c[1]]))
+	for _, pair := range [][2]int{{5, 0}, {5, 2}, {4, 0}, {4, 1}, {2, 3}, {3, 1}} {
+		constraints = append(constraints, passes.Before(six[pair[0]], six[pair[1]]))
 	}
 	manager := passes.NewManager(six, passes.WithConstraints(constraints...))
 	require.ErrorContains(t, manager.Validate(), "pass schedule constraint violated. Expected 5 before 0 but found 0 at index 0 and 5 at index 5")

@@ -7,8 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/torchfx-go/torchfx/internal/fxcase"
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	"github.com/torchfx-go/torchfx/operator"
 	"github.com/torchfx-go/torchfx/passes"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 // functions supports the calls of functions.
@@ -27,55 +32,72 @@ func partitionNames(parts []*passes.Partition) [][]string {
 }
 
 func TestRecordedPartitionPropose(t *testing.T) {
-	r := recorded(t, "partition_propose")
+	c := fxcase.Open(t, "partition_propose")
+	testenv.Libtorch(t)
+	m := c.Before(traced(t, func(a, b, c *torch.Tensor) any {
+		add := operator.Add(a, b)
+		add1 := operator.Add(add, b)
+		add2 := operator.Add(add1, c)
+		relu := add1.Relu()
+		add3 := operator.Add(add1, relu)
+		add4 := operator.Add(add1, add2)
+		s := torch.Split(add4, 1)
+		return ir.PyTuple{add4, operator.Add(s.At(0), add3), s.At(1)}
+	}, parameters("a, b, c")), nil)
 	support := functions("operator.add", "operator.getitem", "torch.functional.split")
-	var want struct {
-		Partitions [][]string
-		Vertical   [][]string `json:"skip_horizontal"`
-	}
-	r.result(t, &want)
-	m := r.before(t)
+	vertical := passes.NewPartitioner(m, support, passes.NoHorizontalFusion()).Propose()
 	p := passes.NewPartitioner(m, support, passes.AllowSingleNodes())
 	parts := p.Propose()
-	require.Equal(t, want.Partitions, partitionNames(parts))
-	require.Equal(t, want.Vertical, partitionNames(passes.NewPartitioner(r.before(t), support, passes.NoHorizontalFusion()).Propose()))
+	names := partitionNames(parts)
+	c.Result(map[string]any{"partitions": names, "skip_horizontal": partitionNames(vertical)})
 
 	fused, err := passes.FusePartitions(m, parts)
 	require.NoError(t, err)
-	r.requireTexts(t, m)
-	require.Equal(t, want.Partitions[0], fused[0].Nodes)
+	c.Runs(c.Same(m, nil))
+	require.Equal(t, names[0], fused[0].Nodes)
 	require.Equal(t, "fused_0", fused[0].Name)
+}
+
+type partitioned struct {
+	nn.Base `forward:"a, b, c"`
+	Linear  *nn.Linear
+	Param   *torch.Tensor
+}
+
+func (m *partitioned) Forward(a, b, c *torch.Tensor) any {
+	add := operator.Add(a, b)
+	linear := m.Linear.Forward(add)
+	add1 := operator.Add(add, c)
+	add2 := operator.Add(add1, m.Param)
+	add3 := operator.Add(add1, linear)
+	add4 := operator.Add(add2, add3)
+	return ir.PyTuple{operator.Add(linear, add4), operator.Add(add4, add2), add4.Relu()}
 }
 
 // upstream: test_fx_passes.TestFXGraphPasses.test_fuser_util
 func TestRecordedPartitionFuseExplicit(t *testing.T) {
-	r := recorded(t, "partition_fuse_explicit")
-	m := r.before(t)
-	var want struct {
-		Valid  []bool
-		Sorted []string
-	}
-	r.result(t, &want)
-	require.Equal(t, want.Valid, []bool{passes.ValidPartition(nodesNamed(t, m, "add", "add_3")), passes.ValidPartition(nodesNamed(t, m, "add_1", "add_2"))})
+	c := fxcase.Open(t, "partition_fuse_explicit")
+	testenv.Libtorch(t)
+	c.Seed()
+	m := c.Before(traced(t, &partitioned{Linear: nn.NewLinear(4, 4), Param: parameterOf(t, torch.Rand(4, 4))}), nil)
 	sorted, err := passes.SortNodes(nodesNamed(t, m, "add_4", "add_1", "add_3", "add_2"))
 	require.NoError(t, err)
-	require.Equal(t, want.Sorted, namesOf(sorted))
+	c.Result(map[string]any{
+		"valid":  []bool{passes.ValidPartition(nodesNamed(t, m, "add", "add_3")), passes.ValidPartition(nodesNamed(t, m, "add_1", "add_2"))},
+		"sorted": namesOf(sorted),
+	})
 	_, err = passes.FusePartitions(m, []*passes.Partition{
 		{Nodes: nodesNamed(t, m, "add", "linear", "add_1")}, {Nodes: nodesNamed(t, m, "add_2", "add_3", "add_4")}})
 	require.NoError(t, err)
-	r.requireTexts(t, m)
+	c.Runs(c.Same(m, nil))
 }
 
 // upstream: test_fx_passes.TestFXGraphPasses.test_fuser_util_xfail
 func TestRecordedPartitionFuseCycle(t *testing.T) {
-	r := recorded(t, "partition_fuse_cycle")
-	m := module(t, `def forward(self, x):
-    sin = torch.sin(x);  x = None
-    neg = torch.neg(sin);  sin = None
-    relu = torch.relu(neg);  neg = None
-    return relu`)
+	c := fxcase.Open(t, "partition_fuse_cycle")
+	m := traced(t, func(x *torch.Tensor) *torch.Tensor { return torch.Relu(torch.Neg(torch.Sin(x))) }, parameters("x"))
 	_, err := passes.FusePartitions(m, []*passes.Partition{{Nodes: nodesNamed(t, m, "sin", "relu")}})
-	r.fails(t, err)
+	c.Fails(err)
 	require.Equal(t, []string{"x", "sin", "neg", "relu", "output"}, graphNames(m))
 }
 

@@ -5,15 +5,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/fxcase"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/operator"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 // The target's text, an address in Python, is the function's name here.
 //
 // upstream: test_fx_traceback.TestFXNodeSource.test_node_source
 func TestRecordedProvenance(t *testing.T) {
-	r := recorded(t, "provenance")
-	m := module(t, "def forward(self, x):\n    relu = torch.relu(x);  x = None\n    add = relu + 1;  relu = None\n    return add", ir.ClassName("<lambda>"))
+	c := fxcase.Open(t, "provenance")
+	m := traced(t, func(x *torch.Tensor) *torch.Tensor { return operator.Add(torch.Relu(x), 1) }, parameters("x"))
 	relu := m.Graph().Lookup("relu")
 	first := ir.NewNodeSource(relu, "ID", "first", ir.SourceCreate)
 	relu.Meta().Set(ir.MetaFromNode, []ir.NodeSource{first})
@@ -29,10 +32,10 @@ func TestRecordedProvenance(t *testing.T) {
 			} `json:"from_node"`
 		}
 	}
-	r.result(t, &want)
+	c.Recorded(&want)
 	require.Equal(t, want.Text, second.Readable())
 	require.Equal(t, []string{want.Dict.Name, want.Dict.Pass, want.Dict.Action, want.Dict.From[0].Pass},
 		[]string{second.Name, second.Pass, second.Action(), second.From[0].Pass})
 	relu.Meta().Delete(ir.MetaFromNode)
-	r.requireTexts(t, m)
+	c.Same(m, nil)
 }

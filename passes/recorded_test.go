@@ -1,9 +1,6 @@
 package passes_test
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,76 +8,43 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	torch "github.com/torchfx-go/torchfx/torchops"
+	"github.com/torchfx-go/torchfx/tracer"
 )
 
-// A recording is one case of the shared fixtures: a folder with the graph that
-// torch.fx made, as code and in its other texts, and mostly with the graph before.
-type recording string
+// The tests TestRecorded… trace the program of a recorded case, change it, and get
+// what torch.fx recorded.
 
-// recorded finds a case.
-func recorded(t *testing.T, name string) recording {
-	root := os.Getenv("TORCHFX_FIXTURES")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared", "fixtures")
-	}
-	dir := filepath.Join(root, "fx", name)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no recorded case at %s; set TORCHFX_FIXTURES to where the shared fixtures are", dir)
-	}
-	return recording(dir)
-}
-
-func (r recording) text(t *testing.T, name string) string {
-	data, err := os.ReadFile(filepath.Join(string(r), name))
+// traced records what the Go function or model does.
+func traced(t testing.TB, root any, opts ...tracer.Option) *ir.GraphModule {
+	m, err := tracer.SymbolicTrace(root, opts...)
 	require.NoError(t, err)
-	return string(data)
-}
-
-// result decodes what the recorded program returned beside the graph.
-func (r recording) result(t *testing.T, into any) {
-	require.NoError(t, json.Unmarshal([]byte(r.text(t, "result.json")), into))
-}
-
-// before returns the module that the case starts from.
-func (r recording) before(t *testing.T) *ir.GraphModule {
-	var facts struct {
-		Class string `json:"class_name"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(r.text(t, "before/nodes.json")), &facts))
-	m := module(t, r.text(t, "before/code.py"), ir.ClassName(facts.Class))
-	// the code has other names than the graph where it had to rename
-	require.Equal(t, r.text(t, "before/graph.txt"), m.Graph().String())
 	return m
 }
 
-// fails compares an error with the recorded one.
-func (r recording) fails(t *testing.T, err error) {
-	var want struct{ Type, Message string }
-	require.NoError(t, json.Unmarshal([]byte(r.text(t, "error.json")), &want))
-	require.ErrorContains(t, err, want.Message)
-	classes := map[string]*ir.Class{"AssertionError": ir.ErrAssertion, "RuntimeError": ir.ErrRuntime}
-	require.ErrorIs(t, err, classes[want.Type])
+// parameters is Python's list of a traced function's parameters.
+func parameters(list string) tracer.Option { return tracer.Signature(list) }
+
+// fn calls a function by name on values one of which is traced.
+func fn(name string, args ...any) torch.Value {
+	args, kw := torch.SplitKwargs(args)
+	return torch.Dispatch(ir.CallFunction, ir.FuncOf(name), args, kw).(torch.Value)
 }
 
-// requireTexts compares the texts of a module, and of its submodules, with the
-// recorded ones.
-func (r recording) requireTexts(t *testing.T, m *ir.GraphModule) {
-	require.NoError(t, m.Graph().Lint())
-	code, err := m.Code()
+// randn makes a parameter as a model of Python does.
+func randn(t testing.TB, sizes ...torch.Int) *torch.Tensor {
+	return parameterOf(t, torch.Randn(sizes...))
+}
+
+func ones(t testing.TB, sizes ...torch.Int) *torch.Tensor {
+	return parameterOf(t, torch.Ones(sizes...))
+}
+
+func parameterOf(t testing.TB, x *torch.Tensor) *torch.Tensor {
+	p, err := nn.NewParameter(x)
 	require.NoError(t, err)
-	require.Equal(t, r.text(t, "code.py"), code)
-	require.Equal(t, r.text(t, "graph.txt"), m.Graph().String())
-	require.Equal(t, r.text(t, "tabular.txt"), m.Graph().Tabular())
-	readable, err := m.Readable()
-	require.NoError(t, err)
-	require.Equal(t, r.text(t, "readable.txt"), readable)
-	subs, _ := os.ReadDir(filepath.Join(string(r), "submodules"))
-	for _, s := range subs {
-		v, ok := m.Attr(s.Name())
-		require.True(t, ok, s.Name())
-		require.IsType(t, m, v)
-		recording(filepath.Join(string(r), "submodules", s.Name())).requireTexts(t, v.(*ir.GraphModule))
-	}
+	return p
 }
 
 // A submodule and a parameter of a program of which only the graph matters.
@@ -166,16 +130,4 @@ func requireCode(t testing.TB, want string, m *ir.GraphModule) {
 // bodyModule reads a function of x and y from its lines.
 func bodyModule(t testing.TB, body, result string) *ir.GraphModule {
 	return module(t, "def forward(self, x, y):\n    "+strings.ReplaceAll(body, "\n", "\n    ")+"\n    return "+result)
-}
-
-// asNew returns a module of the same attributes and graph under the class that a
-// new one has; torch.fx makes one where a pass here changes the one given.
-func asNew(t testing.TB, m *ir.GraphModule) *ir.GraphModule {
-	attrs := map[string]any{}
-	for path, v := range m.Attrs() {
-		attrs[path] = v
-	}
-	made, err := ir.NewGraphModule(attrs, m.Graph())
-	require.NoError(t, err)
-	return made
 }

@@ -9,37 +9,53 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/torchfx-go/torchfx/internal/fxcase"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	"github.com/torchfx-go/torchfx/operator"
 	"github.com/torchfx-go/torchfx/passes"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 // upstream: test_fx_experimental.TestFXExperimental.test_replace_target_nodes_with
 func TestRecordedReplaceTargetNodes(t *testing.T) {
-	r := recorded(t, "replace_target_nodes")
-	m := r.before(t)
+	c := fxcase.Open(t, "replace_target_nodes")
+	m := c.Before(traced(t, func(x, y *torch.Tensor) *torch.Tensor {
+		return operator.Add(torch.Add(x, y).Relu(), torch.Add(y, x).Relu())
+	}, parameters("x, y")), nil)
 	g := m.Graph()
 	changed, err := passes.ReplaceTargets(g, ir.CallFunction, ir.FuncOf("torch.add"), ir.CallFunction, ir.FuncOf("torch.mul"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"add", "add_1"}, namesOf(changed))
 	_, err = passes.ReplaceTargets(g, ir.CallMethod, ir.Path("relu"), ir.CallMethod, ir.Path("sigmoid"))
 	require.NoError(t, err)
-	r.requireTexts(t, m)
+	c.Same(m, nil)
 
 	_, err = passes.ReplaceTargets(g, ir.CallMethod, ir.Path("sigmoid"), ir.CallFunction, ir.Path("sigmoid"))
 	require.Error(t, err)
-	r.requireTexts(t, m)
+	c.Same(m, nil)
+}
+
+type extracted struct {
+	nn.Base `forward:"x, y"`
+	Lin     *nn.Linear
+}
+
+func (m *extracted) Forward(x, y *torch.Tensor) *torch.Tensor {
+	return operator.Add(torch.Relu(m.Lin.Forward(x)), y)
 }
 
 func TestRecordedOptExtractSubgraph(t *testing.T) {
-	r := recorded(t, "opt_extract_subgraph")
-	m := r.before(t)
+	c := fxcase.Open(t, "opt_extract_subgraph")
+	testenv.Libtorch(t)
+	c.Seed()
+	m := c.Before(traced(t, &extracted{Lin: nn.NewLinear(2, 2)}), nil)
 	nodes := nodesNamed(t, m, "relu", "add")
 	sub, err := passes.ExtractSubgraph(m, nodes, nodesNamed(t, m, "lin", "y"), nodes)
 	require.NoError(t, err)
-	r.requireTexts(t, sub)
+	c.Runs(c.Same(sub, nil))
 
 	_, err = passes.ExtractSubgraph(m, nodes, nodesNamed(t, m, "y"), nodes)
 	require.ErrorIs(t, err, ir.ErrKey)
@@ -48,37 +64,38 @@ func TestRecordedOptExtractSubgraph(t *testing.T) {
 	require.ErrorIs(t, err, ir.ErrKey)
 }
 
+type droppedOut struct {
+	nn.Base `forward:"x"`
+	Seq     *nn.Sequential
+}
+
+func (m *droppedOut) Forward(x *torch.Tensor) *torch.Tensor { return m.Seq.Forward(x) }
+
 // upstream: test_fx_experimental.TestFXExperimental.test_optimize_for_inference_cpu
 func TestRecordedOptRemoveDropout(t *testing.T) {
-	r := recorded(t, "opt_remove_dropout")
-	m := r.before(t)
-	for path, class := range map[string]string{"seq.0": "linear.Linear", "seq.1": "dropout.Dropout", "seq.2": "activation.ReLU", "seq.3": "dropout.Dropout2d"} {
-		m.SetAttr(path, &submodule{"torch.nn.modules." + class})
-	}
+	c := fxcase.Open(t, "opt_remove_dropout")
+	testenv.Libtorch(t)
+	c.Seed()
+	root := &droppedOut{Seq: nn.NewSequential(nn.NewLinear(2, 2), nn.NewDropout(nn.WithP(0.5)), nn.NewReLU(), nn.NewDropout2d(nn.WithP(0.5)))}
+	nn.Train(root, false)
+	m := c.Before(traced(t, root), nil)
 	gone, err := passes.RemoveDropout(m)
 	require.NoError(t, err)
 	require.Equal(t, []string{"seq_1"}, gone)
 	_, there := m.Attr("seq.1")
 	require.False(t, there)
-	r.requireTexts(t, asNew(t, m))
+	c.Runs(c.Same(m, nil))
 }
 
 // upstream: test_fx_experimental.TestFXExperimental.test_annotate_getitem_node
 func TestRecordedAnnotateGetitem(t *testing.T) {
-	r := recorded(t, "annotate_getitem")
-	g := ir.NewGraph()
-	types := []string{"typing.Tuple[int, torch.Tensor]", "typing.List[torch.Tensor]", "program.Named", "typing.Tuple[float, ...]", "list[str]", "tuple[int, str]"}
-	var sequences, items []ir.Arg
-	for i, name := range []string{"x", "y", "z", "w", "v", "u"} {
-		sequences = append(sequences, g.Placeholder(name, ir.WithType(types[i])))
-	}
-	for i, index := range []int{1, 0, 1, 3, 0, 1} {
-		items = append(items, g.CallFunction(ir.FuncOf("operator.getitem"), []ir.Arg{sequences[i], ir.Int(index)}))
-	}
-	g.Output(ir.TupleOf(items...))
+	c := fxcase.Open(t, "annotate_getitem")
+	m := traced(t, func(x, y, z, w, v, u torch.Value) any {
+		return ir.PyTuple{x.Index(1), y.Index(0), z.Index(1), w.Index(3), v.Index(0), u.Index(1)}
+	}, parameters("x: typing.Tuple[int, torch.Tensor], y: typing.List[torch.Tensor], z: program.Named, w: typing.Tuple[float, ...], v: list[str], u: tuple[int, str]"))
 	fields := map[string][]string{"program.Named": {"torch.Tensor", "int"}}
-	require.NoError(t, passes.AnnotateGetItem(g, fields))
-	r.requireTexts(t, moduleOf(t, g, ir.ClassName("f")))
+	require.NoError(t, passes.AnnotateGetItem(m.Graph(), fields))
+	c.Same(m, nil)
 }
 
 func TestAnnotateGetItem(t *testing.T) {
@@ -112,14 +129,25 @@ func TestAnnotateGetItem(t *testing.T) {
 	}
 }
 
+type merged struct {
+	nn.Base `forward:"x, y"`
+	W       *torch.Tensor
+}
+
+func (m *merged) Forward(x, y *torch.Tensor) any {
+	return ir.PyTuple{torch.MatMul(x, m.W), torch.MatMul(y, m.W)}
+}
+
 // upstream: test_fx_experimental.TestFXExperimental.test_merge_matmuls
 func TestRecordedMergeMatmul(t *testing.T) {
-	r := recorded(t, "merge_matmul")
-	m := r.before(t)
-	merged, err := passes.MergeMatmul(m)
+	c := fxcase.Open(t, "merge_matmul")
+	testenv.Libtorch(t)
+	c.Seed()
+	m := c.Before(traced(t, &merged{W: randn(t, 3, 2)}), nil)
+	calls, err := passes.MergeMatmul(m)
 	require.NoError(t, err)
-	require.Equal(t, 2, merged)
-	r.requireTexts(t, m)
+	require.Equal(t, 2, calls)
+	c.Runs(c.Same(m, nil))
 }
 
 func TestMergeMatmul(t *testing.T) {
@@ -166,15 +194,27 @@ func TestMergeMatmulRuns(t *testing.T) {
 	require.Equal(t, [][]float32{{7, 10}, {7, 10, 15, 22}}, got)
 }
 
+type disorderedModel struct {
+	nn.Base `forward:"x, y"`
+	B, A    *torch.Tensor
+}
+
+func (m *disorderedModel) Forward(x, y *torch.Tensor) any {
+	p := torch.Sin(y)
+	q := torch.Cos(x)
+	r := torch.Relu(operator.Add(p, m.B))
+	s := torch.Split(operator.Mul(q, m.A), 1)
+	return ir.PyTuple{r, s.At(1), s.At(0)}
+}
+
 func TestRecordedCanonicalize(t *testing.T) {
-	r := recorded(t, "canonicalize")
-	var want struct{ Renamed map[string]string }
-	r.result(t, &want)
-	m := r.before(t)
+	c := fxcase.Open(t, "canonicalize")
+	testenv.Libtorch(t)
+	m := c.Before(traced(t, &disorderedModel{B: ones(t, 2), A: ones(t, 2)}), nil)
 	renamed, err := passes.Canonicalize(m, passes.GroupGetItems(), passes.MayMove(func(*ir.Node) bool { return true }))
 	require.NoError(t, err)
-	require.Equal(t, want.Renamed, renamed)
-	r.requireTexts(t, m)
+	c.Result(map[string]any{"renamed": renamed})
+	c.State(c.Same(m, nil))
 }
 
 func TestCanonicalizeKeepsBarriers(t *testing.T) {

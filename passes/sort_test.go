@@ -6,21 +6,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/torchfx-go/torchfx/internal/fxcase"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/operator"
 	"github.com/torchfx-go/torchfx/passes"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// disordered is the graph of the recorded case sort_legalize_stable.
+// disordered is the program of the recorded case sort_legalize_stable.
 func disordered(t *testing.T) *ir.GraphModule {
-	m := module(t, `def forward(self, x, y):
-    relu = torch.relu(x)
-    sigmoid = torch.sigmoid(y)
-    relu_1 = torch.relu(x)
-    add = relu_1 + y;  relu_1 = None
-    sigmoid_1 = torch.sigmoid(y);  y = None
-    neg = torch.neg(sigmoid_1);  sigmoid_1 = None
-    mul = x * 2;  x = None
-    return (relu, sigmoid, add, neg, mul)`, ir.ClassName("<lambda>"))
+	m := traced(t, func(x, y *torch.Tensor) any {
+		return ir.PyTuple{torch.Relu(x), torch.Sigmoid(y), operator.Add(torch.Relu(x), y), torch.Neg(torch.Sigmoid(y)), operator.Mul(x, 2)}
+	}, parameters("x, y"))
 	n := func(name string) *ir.Node { return m.Graph().Lookup(name) }
 	require.NoError(t, n("relu").Append(n("x")))
 	require.NoError(t, n("output").Prepend(n("relu")))
@@ -32,17 +29,12 @@ func disordered(t *testing.T) *ir.GraphModule {
 // upstream: test_fx_passes.TestFXGraphPasses.test_topo_sort_stability
 // upstream: test_source_matcher_utils.TestSourceMatcher.test_legalize_slice
 func TestRecordedSortLegalizeStable(t *testing.T) {
-	r := recorded(t, "sort_legalize_stable")
-	var want struct{ Disordered, Legalized, Stable []string }
-	r.result(t, &want)
-	require.Equal(t, want.Disordered, graphNames(disordered(t)))
-	m := disordered(t)
-	require.NoError(t, passes.Legalize(m))
-	require.Equal(t, want.Legalized, graphNames(m))
-	m = disordered(t)
-	require.NoError(t, passes.Sort(m))
-	require.Equal(t, want.Stable, graphNames(m))
-	r.requireTexts(t, m)
+	c := fxcase.Open(t, "sort_legalize_stable")
+	legalized, stable := disordered(t), disordered(t)
+	require.NoError(t, passes.Legalize(legalized))
+	require.NoError(t, passes.Sort(stable))
+	c.Same(stable, nil)
+	c.Result(map[string]any{"disordered": graphNames(disordered(t)), "legalized": graphNames(legalized), "stable": graphNames(stable)})
 }
 
 func TestSortRefusesCycles(t *testing.T) {

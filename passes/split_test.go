@@ -8,8 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/torchfx-go/torchfx/internal/fxcase"
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
+	"github.com/torchfx-go/torchfx/operator"
 	"github.com/torchfx-go/torchfx/passes"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 // byName gives each node the number under its name.
@@ -17,117 +22,150 @@ func byName(numbers map[string]int) func(*ir.Node) int {
 	return func(n *ir.Node) int { return numbers[n.Name()] }
 }
 
+type splitBasic struct {
+	nn.Base `forward:"x, y"`
+	Param   *torch.Tensor
+	Linear  *nn.Linear
+}
+
+func (m *splitBasic) Forward(x, y *torch.Tensor) *torch.Tensor {
+	between := []torch.Kwarg{torch.Kw("min", 0.0), torch.Kw("max", 1.0)}
+	z := m.Linear.Forward(operator.Add(x, m.Param)).Clamp(between...)
+	w := m.Linear.Forward(y).Clamp(between...)
+	return operator.Add(z, w)
+}
+
 // upstream: test_fx_experimental.TestFXExperimental.test_subgraph_creation
 // upstream: test_fx_experimental.TestFXExperimental.test_split_qualname_mapping
 func TestRecordedSplitBasic(t *testing.T) {
-	r := recorded(t, "split_basic")
+	c := fxcase.Open(t, "split_basic")
+	testenv.Libtorch(t)
+	c.Seed()
+	m := c.Before(traced(t, &splitBasic{Param: parameterOf(t, torch.Rand(3, 4)), Linear: nn.NewLinear(4, 5)}), nil)
 	count := -1
-	s, err := passes.Split(r.before(t), func(*ir.Node) int { count++; return count % 3 })
+	s, err := passes.Split(m, func(*ir.Node) int { count++; return count % 3 })
 	require.NoError(t, err)
-	r.requireTexts(t, s.Module)
-	var want struct {
-		Names []string `json:"partition_names"`
-	}
-	r.result(t, &want)
-	require.Equal(t, want.Names, s.Module.Meta().Get(passes.MetaPartitionNames))
+	c.Runs(c.Same(s.Module, nil))
+	c.Result(map[string]any{"partition_names": s.Module.Meta().Get(passes.MetaPartitionNames)})
+}
+
+type splitOptions struct {
+	nn.Base `forward:"x, input=1"`
+	Block   *nn.ModuleDict
+	W       *torch.Tensor
+}
+
+func (m *splitOptions) Forward(x *torch.Tensor, input torch.Value) any {
+	a := m.Block.Get("lin").(*nn.Linear).Forward(x)
+	b := operator.Mul(torch.Relu(a), m.W)
+	return ir.PyTuple{operator.Add(b, input), a}
 }
 
 func TestRecordedSplitOptions(t *testing.T) {
-	r := recorded(t, "split_options")
+	c := fxcase.Open(t, "split_options")
+	testenv.Libtorch(t)
+	c.Seed()
+	m := c.Before(traced(t, &splitOptions{Block: nn.NewModuleDict(nn.Child{Name: "lin", Module: nn.NewLinear(2, 2)}), W: ones(t, 2)}), nil)
 	number := byName(map[string]int{"mul": 1, "add": 1})
-	s, err := passes.Split(r.before(t), number)
+	s, err := passes.Split(m, number)
 	require.NoError(t, err)
-	r.requireTexts(t, s.Module)
+	c.Runs(c.Same(s.Module, nil))
 
-	var want map[string]struct {
-		Main      string
-		Children  map[string]string
-		Qualnames map[string]string
+	texts := map[string]any{}
+	for label, option := range map[string]passes.SplitOption{"order": passes.KeepOrder(), "names": passes.KeepNodeNames(),
+		"args": passes.NumberInputs(), "affix": passes.PartAffix("p"), "tuple": passes.ReturnTuples()} {
+		s, err := passes.Split(m, number, option)
+		require.NoError(t, err)
+		children := map[string]string{}
+		for _, p := range s.Parts {
+			children[p.Name] = codeOf(t, p.Module)
+		}
+		texts[label] = map[string]any{"main": codeOf(t, s.Module), "children": children, "qualnames": s.Qualnames}
 	}
-	r.result(t, &want)
-	options := map[string]passes.SplitOption{"order": passes.KeepOrder(), "names": passes.KeepNodeNames(),
-		"args": passes.NumberInputs(), "affix": passes.PartAffix("p"), "tuple": passes.ReturnTuples()}
-	for label, w := range want {
-		t.Run(label, func(t *testing.T) {
-			s, err := passes.Split(r.before(t), number, options[label])
-			require.NoError(t, err)
-			require.Equal(t, w.Main, codeOf(t, s.Module))
-			require.Equal(t, w.Qualnames, s.Qualnames)
-			require.Len(t, s.Parts, len(w.Children))
-			for _, p := range s.Parts {
-				require.Equal(t, w.Children[p.Name], codeOf(t, p.Module))
-			}
-		})
-	}
+	c.Result(texts)
 }
 
 func TestRecordedSplitOrderAndPassthrough(t *testing.T) {
-	r := recorded(t, "split_order_and_passthrough")
-	s, err := passes.Split(r.before(t), byName(map[string]int{"relu": 5, "sigmoid": 7, "add": 2, "neg": 2}))
+	c := fxcase.Open(t, "split_order_and_passthrough")
+	testenv.Libtorch(t)
+	m := c.Before(traced(t, func(x, y, z *torch.Tensor) any {
+		a, b := torch.Relu(x), torch.Sigmoid(y)
+		return ir.PyTuple{operator.Add(a, b), torch.Neg(b), x, z}
+	}, parameters("x, y, z")), nil)
+	s, err := passes.Split(m, byName(map[string]int{"relu": 5, "sigmoid": 7, "add": 2, "neg": 2}))
 	require.NoError(t, err)
-	r.requireTexts(t, s.Module)
+	c.Runs(c.Same(s.Module, nil))
 }
 
 func TestRecordedSplitCycle(t *testing.T) {
-	r := recorded(t, "split_cycle")
-	m := module(t, `def forward(self, x):
-    relu = torch.relu(x);  x = None
-    sigmoid = torch.sigmoid(relu);  relu = None
-    neg = torch.neg(sigmoid);  sigmoid = None
-    return neg`)
+	c := fxcase.Open(t, "split_cycle")
+	m := traced(t, func(x *torch.Tensor) *torch.Tensor { return torch.Neg(torch.Sigmoid(torch.Relu(x))) }, parameters("x"))
 	_, err := passes.Split(m, byName(map[string]int{"sigmoid": 1}))
-	r.fails(t, err)
+	c.Fails(err)
 }
 
 // upstream: test_fx_experimental.TestFXExperimental.test_split_module_keep_original_order_and_noop_graph
 func TestRecordedSplitNoCompute(t *testing.T) {
-	r := recorded(t, "split_no_compute")
-	m := module(t, "def forward(self, x, y):\n    return (y, x)")
+	c := fxcase.Open(t, "split_no_compute")
+	m := traced(t, func(x, y *torch.Tensor) any { return ir.PyTuple{y, x} }, parameters("x, y"))
 	s, err := passes.Split(m, byName(nil), passes.KeepOrder())
 	require.NoError(t, err)
-	r.requireTexts(t, s.Module)
+	c.Same(s.Module, nil)
+}
+
+type splitByTags struct {
+	nn.Base `forward:"x1, x2"`
+	Linear1 *nn.Linear `nn:"linear1"`
+	Block   *splitBlock
+	K       *torch.Tensor
+}
+
+type splitBlock struct {
+	nn.Base
+	Linear2 *nn.Linear `nn:"linear2"`
+}
+
+func (m *splitByTags) Forward(x1, x2 *torch.Tensor) any {
+	a, b := torch.Relu(m.Linear1.Forward(x1)), torch.Relu(m.Block.Linear2.Forward(x2))
+	return ir.PyTuple{fn("torch.cat", []any{operator.Mul(a, m.K), b}), a, m.K}
 }
 
 // upstream: test_fx_split.TestSplitByTags.test_split_by_tags
 func TestRecordedSplitByTags(t *testing.T) {
-	r := recorded(t, "split_by_tags")
+	c := fxcase.Open(t, "split_by_tags")
+	testenv.Libtorch(t)
+	c.Seed()
+	m := c.Before(traced(t, &splitByTags{Linear1: nn.NewLinear(2, 3), Block: &splitBlock{Linear2: nn.NewLinear(2, 3)}, K: ones(t, 3)}), nil)
 	tags := map[string]string{"linear1": "left", "relu": "left", "block_linear2": "right", "relu_1": "right", "mul": "main", "cat": "main"}
 	tag := func(n *ir.Node) string { return tags[n.Name()] }
 	order := []string{"left", "right", "main"}
-	m := r.before(t)
 	s, err := passes.SplitByTags(m, order, tag)
 	require.NoError(t, err)
-	r.requireTexts(t, s.Module)
-
-	var want struct {
-		Paths map[string]string `json:"fqn"`
-		Tuple string            `json:"tuple_code"`
-	}
-	r.result(t, &want)
-	for path, split := range want.Paths {
-		require.Equal(t, path, s.Qualnames[split])
+	c.Runs(c.Same(s.Module, nil))
+	paths := map[string]string{}
+	for split, path := range s.Qualnames {
+		paths[path] = split
 		old, _ := m.Attr(path)
 		shared, _ := s.Module.Attr(split)
 		require.Same(t, old, shared)
 	}
-	require.Len(t, s.Qualnames, len(want.Paths))
-
-	s, err = passes.SplitByTags(r.before(t), order, tag, passes.TupleParts())
+	tuples, err := passes.SplitByTags(m, order, tag, passes.TupleParts())
 	require.NoError(t, err)
-	require.Equal(t, want.Tuple, codeOf(t, s.Module))
+	c.Result(map[string]any{"fqn": paths, "tuple_code": codeOf(t, tuples.Module)})
+}
+
+func TestRecordedSplitByTagsOrderError(t *testing.T) {
+	c := fxcase.Open(t, "split_by_tags_order_error")
+	m := traced(t, func(x *torch.Tensor) *torch.Tensor { return torch.Neg(torch.Relu(x)) }, parameters("x"))
+	tags := map[string]string{"relu": "b", "neg": "a"}
+	_, err := passes.SplitByTags(m, []string{"a", "b"}, func(n *ir.Node) string { return tags[n.Name()] })
+	c.Fails(err)
 }
 
 const reluNeg = `def forward(self, x):
     relu = torch.relu(x);  x = None
     neg = torch.neg(relu);  relu = None
     return neg`
-
-func TestRecordedSplitByTagsOrderError(t *testing.T) {
-	r := recorded(t, "split_by_tags_order_error")
-	tags := map[string]string{"relu": "b", "neg": "a"}
-	_, err := passes.SplitByTags(module(t, reluNeg), []string{"a", "b"}, func(n *ir.Node) string { return tags[n.Name()] })
-	r.fails(t, err)
-}
 
 func TestSplitByTagsRefuses(t *testing.T) {
 	tests := []struct {
