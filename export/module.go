@@ -251,7 +251,7 @@ func copyGraph(g *ir.Graph, exact bool) (*ir.Graph, error) {
 		c.Meta().CopyFrom(n.Meta())
 		nodes[n] = c
 	}
-	to.SetCodeGen(g.CodeGen())
+	to.TakeCodeGen(g)
 	return to, nil
 }
 

@@ -164,8 +164,13 @@ func (g *Graph) CodeGen() CodeGen {
 }
 
 // SetCodeGen sets what makes the signature of the graph's code; nil is
-// [PlainCodeGen].
-func (g *Graph) SetCodeGen(c CodeGen) { g.codegen = c }
+// [PlainCodeGen]. What [Graph.OnGenerateCode] registered goes with the code
+// generator of before, as in torch.fx.
+func (g *Graph) SetCodeGen(c CodeGen) { g.codegen, g.body = c, nil }
+
+// TakeCodeGen gives g the code generator of another graph, and what
+// [Graph.OnGenerateCode] registered there.
+func (g *Graph) TakeCodeGen(from *Graph) { g.codegen, g.body = from.codegen, from.body }
 
 // A BodyFunc changes the pieces of a function's body before they are joined.
 // Each piece is text that ends in a newline when it ends a line; a piece
@@ -173,8 +178,9 @@ func (g *Graph) SetCodeGen(c CodeGen) { g.codegen = c }
 type BodyFunc func(body []string) []string
 
 // OnGenerateCode lets the function that make returns change the body of the
-// code made from now on; make is given the present one, nil if there is none.
-// restore sets that one again.
+// code made from now on; make is given the present one, nil if there is none, and
+// chains it by calling it. restore sets that one again, whatever was registered
+// since.
 func (g *Graph) OnGenerateCode(make func(current BodyFunc) BodyFunc) (restore func()) {
 	old := g.body
 	g.body = make(old)

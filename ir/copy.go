@@ -41,12 +41,15 @@ func mapOperands(n *Node, f func(*Node) Arg) ([]Arg, []Keyword) {
 // CopyFrom appends copies of the nodes of src that mapping does not have yet, up
 // to its output, and adds them to mapping. An entry that is there already stands
 // for its node, which is how a graph is inlined: map its placeholders to values
-// of g.
+// of g. A nil mapping is an empty one that the caller does not want to see.
 //
 // out is what src returns, in terms of g, and output src's output node; both are
 // nil where src has none. It fails with [ErrKey], having copied some nodes, when
 // a node reads one that is not in mapping.
 func (g *Graph) CopyFrom(src *Graph, mapping map[*Node]Arg) (out Arg, output *Node, err error) {
+	if mapping == nil {
+		mapping = map[*Node]Arg{}
+	}
 	for n := range src.Nodes() {
 		if _, done := mapping[n]; done {
 			continue
@@ -80,7 +83,7 @@ func (g *Graph) CopyFrom(src *Graph, mapping map[*Node]Arg) (out Arg, output *No
 // that a file brought and Python reserves.
 func (g *Graph) Clone() *Graph {
 	c := NewGraph()
-	c.codegen, c.body = g.codegen, g.body
+	c.TakeCodeGen(g)
 	c.names.grow(g.Len())
 	copies := newNodeTable[*Node](g)
 	for n := range g.Nodes() {

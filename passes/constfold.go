@@ -194,7 +194,7 @@ func (f *constFolder) assemble(s *Splitting) (*Folding, error) {
 	if _, err := main.EliminateDeadCode(f.purity...); err != nil {
 		return nil, err
 	}
-	main.SetCodeGen(f.module.Graph().CodeGen())
+	main.TakeCodeGen(f.module.Graph())
 
 	root := attributes{module: s.Module}
 	if folding.Const, err = root.carry(constant.Module.Graph(), "GraphModule"); err != nil {

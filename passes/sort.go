@@ -129,7 +129,7 @@ func resort(m *ir.GraphModule, class *ir.Class, o *order) error {
 		return ir.Errorf(class, "sort graph: Input graph has cycles, unable to add [%s]", strings.Join(nodeNames(stuck), ", "))
 	}
 	g := ir.NewGraph()
-	g.SetCodeGen(m.Graph().CodeGen())
+	g.TakeCodeGen(m.Graph())
 	env := make(map[*ir.Node]*ir.Node, len(sorted))
 	for _, n := range sorted {
 		c, err := g.CopyNode(n, lookup(env))

@@ -29,7 +29,7 @@ type splitBasic struct {
 }
 
 func (m *splitBasic) Forward(x, y *torch.Tensor) *torch.Tensor {
-	between := []torch.Kwarg{torch.Kw("min", 0.0), torch.Kw("max", 1.0)}
+	between := []any{torch.Kw("min", 0.0), torch.Kw("max", 1.0)}
 	z := m.Linear.Forward(operator.Add(x, m.Param)).Clamp(between...)
 	w := m.Linear.Forward(y).Clamp(between...)
 	return operator.Add(z, w)

@@ -159,7 +159,7 @@ func (s *tagSplitter) assemble(output *ir.Node) (*Splitting, error) {
 		return nil, err
 	}
 	s.main.Output(args[0])
-	s.main.SetCodeGen(s.module.Graph().CodeGen())
+	s.main.TakeCodeGen(s.module.Graph())
 	s.result.Module, err = ir.NewGraphModule(s.attrs, s.main)
 	return &s.result, err
 }

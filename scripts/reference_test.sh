@@ -50,6 +50,7 @@ if [[ -z $only ]]; then
   go test ./examples/vision -count=1 -run TestAgainstTorchvision
   # what tests take for torch.fx's results is what it gives
   "$python" scripts/record_members.py scripts/upstreamtests/members.txt
+  "$python" scripts/record_hooks.py | cmp - ir/testdata/hooks.json
   "$python" scripts/record_signatures.py 2>/dev/null | cmp - passes/signatures.txt
   "$python" scripts/record_passes.py 2>/dev/null | cmp - passes/testdata/passes.json
   "$python" scripts/record_structured.py | cmp - interpreter/structured.txt

@@ -90,9 +90,7 @@ func Transform(ctx context.Context, m *ir.GraphModule, make func(Default) interp
 		}
 		g.Output(result).Meta().CopyFrom(old.Meta())
 	}
-	if c := m.Graph().CodeGen(); c != nil {
-		g.SetCodeGen(c)
-	}
+	g.TakeCodeGen(m.Graph())
 	attrs := t.Attrs()
 	maps.Copy(attrs, maps.Collect(m.Attrs()))
 	return ir.NewGraphModule(attrs, g)

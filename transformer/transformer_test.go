@@ -55,6 +55,20 @@ def forward(self, x, y = None):
 	assert.Equal(t, "GraphModule", out.ClassName())
 }
 
+// What changes the code of the old graph changes that of the new one.
+func TestTransformKeepsWhatChangesCode(t *testing.T) {
+	gm := traced(t, func(x *torch.Tensor) *torch.Tensor { return torch.Neg(x) }, tracer.Signature("x"))
+	gm.Graph().OnGenerateCode(func(ir.BodyFunc) ir.BodyFunc {
+		return func(body []string) []string { return append([]string{"pass\n"}, body...) }
+	})
+	want, err := gm.Code()
+	require.NoError(t, err)
+	assert.Contains(t, want, "    pass\n")
+	got, err := transform(t, gm, asIs).Code()
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+}
+
 // upstream: test_fx.TestFX.test_transformer_noop
 func TestWithoutOverridesTheGraphIsCopied(t *testing.T) {
 	testenv.Libtorch(t)
