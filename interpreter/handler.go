@@ -118,7 +118,7 @@ func (Default) CallMethod(r *Run, name string, args []any, kwargs []torch.Kwarg)
 	if len(args) == 0 {
 		return nil, ir.Errorf(ir.ErrType, "method %s: expected a receiver, got no argument", name)
 	}
-	return torch.Invoke(&r.mode, method(name), args, kwargs)
+	return torch.InvokeMethod(&r.mode, name, args, kwargs)
 }
 
 // method returns the function that a tensor's method is.

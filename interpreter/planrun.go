@@ -191,9 +191,12 @@ func (f *planFrame) goStep(i int, handed []any) (v any, err error) {
 			err = s.site.failure(failure, args, kwargs)
 		}
 	}()
-	if s.call != nil {
+	switch n := s.site.node; {
+	case s.call != nil:
 		v, err = s.call(r, args, kwargs)
-	} else {
+	case n != nil && n.Op() == ir.CallMethod:
+		v, err = torch.InvokeMethod(&r.mode, n.Target().String(), args, kwargs)
+	default:
 		v, err = r.invoke(s.fn, args, kwargs)
 	}
 	if err != nil {

@@ -5,7 +5,7 @@
     third_party/reference/bin/python scripts/public_names.py --check torchops/testdata/public_names.txt
 
 A line is a name and its kind, separated by a tab: function, property, class, or the type of a constant. A test of
-torchops holds the list against what it can call, and against torchops/testdata/excluded_names.txt.
+torchops holds the list against what it can call, and against torchops/excluded_names.txt.
 """
 import argparse
 import math

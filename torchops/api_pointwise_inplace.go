@@ -52,6 +52,15 @@ func (x *Tensor) AddcmulInPlace(tensor1, tensor2 *Tensor, options ...any) *Tenso
 	return As[*Tensor](x.callMethod("addcmul_", with(options, tensor1, tensor2)...))
 }
 
+// ApplyInPlace is the method apply_: applies the function callable to each
+// element in the tensor, replacing each element with the value returned by
+// callable.
+//
+//	x.apply_(callable: any)
+func (x *Tensor) ApplyInPlace(callable any) *Tensor {
+	return As[*Tensor](x.callMethod("apply_", callable))
+}
+
 // ArccosInPlace is the method arccos_: in-place version of Tensor.arccos.
 //
 //	x.arccos_()
@@ -573,6 +582,22 @@ func (x *Tensor) LogitInPlace(options ...any) *Tensor {
 //	x.lt_(Number other)
 func (x *Tensor) LtInPlace(other any) *Tensor {
 	return As[*Tensor](x.callMethod("lt_", other))
+}
+
+// Map2InPlace is the method map2_.
+//
+//	x.map2_(x: Tensor, y: Tensor, callable: any)
+func (x *Tensor) Map2InPlace(xArg, y *Tensor, callable any) *Tensor {
+	return As[*Tensor](x.callMethod("map2_", xArg, y, callable))
+}
+
+// MapInPlace is the method map_: applies callable for each element in x tensor
+// and the given tensor and stores the results in x tensor. x tensor and the
+// given tensor must be broadcastable.
+//
+//	x.map_(other: Tensor, callable: any)
+func (x *Tensor) MapInPlace(other *Tensor, callable any) *Tensor {
+	return As[*Tensor](x.callMethod("map_", other, callable))
 }
 
 // MulInPlace is the method mul_: in-place version of Tensor.mul.

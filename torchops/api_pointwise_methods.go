@@ -694,6 +694,13 @@ func (x *Tensor) Negative() *Tensor {
 	return As[*Tensor](x.callMethod("negative"))
 }
 
+// New is the method new.
+//
+//	x.new(*args: any)
+func (x *Tensor) New(args ...any) *Tensor {
+	return As[*Tensor](x.callMethod("new", args...))
+}
+
 // Nextafter is the method nextafter: return the next floating-point value after
 // x towards other, elementwise.
 //

@@ -99,6 +99,20 @@ func Binomial(count, prob *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunction("torch.binomial", with(options, count, prob)...))
 }
 
+// GetRngState is torch.get_rng_state: returns the random number generator state
+// as a torch.ByteTensor.
+//
+//	torch.get_rng_state()
+func GetRngState() *Tensor {
+	return As[*Tensor](callFunction("torch.get_rng_state"))
+}
+
+// InitialSeed is torch.initial_seed: returns the initial seed for generating
+// random numbers as a Python long.
+//
+//	torch.initial_seed()
+func InitialSeed() any { return callFunction("torch.initial_seed") }
+
 // Multinomial is torch.multinomial: returns a tensor where each row contains
 // num_samples indices sampled from the multinomial (a stricter definition would
 // be multivariate, refer to torch.distributions.multinomial.Multinomial for
@@ -199,3 +213,14 @@ func Rrelu(input *Tensor, options ...any) *Tensor {
 func RreluInPlace(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunction("torch.rrelu_", with(options, input)...))
 }
+
+// Seed is torch.seed: sets the seed for generating random numbers to a
+// non-deterministic random number on all devices.
+//
+//	torch.seed()
+func Seed() any { return callFunction("torch.seed") }
+
+// SetRngState is torch.set_rng_state: sets the random number generator state.
+//
+//	torch.set_rng_state(new_state: Tensor)
+func SetRngState(newState *Tensor) { callFunction("torch.set_rng_state", newState) }

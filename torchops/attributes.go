@@ -28,7 +28,8 @@ func (x *Tensor) Real() *Tensor { return x.property("real") }
 // Imag returns the imaginary parts, a view of a complex tensor.
 func (x *Tensor) Imag() *Tensor { return x.property("imag") }
 
-// Grad returns the gradient, nil where there is none.
+// Grad returns the gradient, of which there is none in Go: nil. A trace records the
+// attribute.
 func (x *Tensor) Grad() *Tensor { return x.property("grad") }
 
 // Transposed returns a view of a matrix with its dimensions exchanged: the method t.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -46,8 +47,19 @@ func init() {
 		}
 		return info.Sizes[0], nil
 	})
-	define("builtins.max", "*values", func(m *libtorch.Mode, a []any) (any, error) { return extreme(m, "max", a[0].([]any)) })
-	define("builtins.min", "*values", func(m *libtorch.Mode, a []any) (any, error) { return extreme(m, "min", a[0].([]any)) })
+	for _, name := range []string{"max", "min"} {
+		impl := &implementation{name: name, params: []param{{name: "values"}, {"key", true}, {"default", true}}, rest: 0}
+		impl.call = func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+			a, err := impl.bind(args, kw)
+			if err != nil {
+				return nil, err
+			}
+			e := extremum{name: name, key: a[1], fallback: a[2]}
+			e.hasFallback = slices.ContainsFunc(kw, func(k Kwarg) bool { return k.Name == "default" })
+			return e.of(m, a[0].([]any))
+		}
+		implementations.Store(ir.FuncOf("builtins."+name), impl)
+	}
 	define("builtins.sum", "iterable, start?", func(m *libtorch.Mode, a []any) (any, error) {
 		start := a[1]
 		if start == nil {
@@ -232,26 +244,48 @@ func closeRows(over any, rows []any, kept any) {
 	}
 }
 
-// extreme is max() or min(), which keep the first of equal values.
-func extreme(m *libtorch.Mode, name string, values []any) (best any, err error) {
-	if len(values) == 1 {
+// An extremum is a call of max() or min(), which keep the first of equal values.
+type extremum struct {
+	name        string
+	key         any // what is compared of a value, nil for itself
+	fallback    any // of an empty sequence
+	hasFallback bool
+}
+
+func (e *extremum) of(m *libtorch.Mode, values []any) (best any, err error) {
+	switch {
+	case len(values) == 0:
+		return nil, typeErrorf("%s expected at least 1 argument, got 0", e.name)
+	case len(values) > 1 && e.hasFallback:
+		return nil, typeErrorf("Cannot specify a default for %s() with multiple positional arguments", e.name)
+	case len(values) == 1:
 		over := values[0]
+		if over == nil {
+			return nil, typeErrorf("'NoneType' object is not iterable")
+		}
 		if values, err = iterate(m, over); err != nil {
 			return nil, err
 		}
 		defer func() { closeRows(over, values, best) }()
 	}
 	if len(values) == 0 {
-		return nil, ir.Errorf(ir.ErrValue, "%s() arg is an empty sequence", name)
+		if e.hasFallback {
+			return e.fallback, nil
+		}
+		return nil, ir.Errorf(ir.ErrValue, "%s() arg is an empty sequence", e.name)
 	}
 	better, sign, swapped := "gt", ">", "lt"
-	if name == "min" {
+	if e.name == "min" {
 		better, sign, swapped = "lt", "<", "gt"
 	}
-	best = values[0]
-	for _, v := range values[1:] {
-		holds := func(c int) bool { return c > 0 == (name == "max") && c != 0 }
-		r, err := compare(m, better, sign, swapped, holds, v, best)
+	keys, err := keysOf(m, e.key, values)
+	if err != nil {
+		return nil, err
+	}
+	at := 0
+	for i := 1; i < len(values); i++ {
+		holds := func(c int) bool { return c > 0 == (e.name == "max") && c != 0 }
+		r, err := compare(m, better, sign, swapped, holds, keys[i], keys[at])
 		if err != nil {
 			return nil, err
 		}
@@ -261,10 +295,25 @@ func extreme(m *libtorch.Mode, name string, values []any) (best any, err error) 
 			return nil, err
 		}
 		if wins {
-			best = v
+			at = i
 		}
 	}
-	return best, nil
+	return values[at], nil
+}
+
+// keysOf is what sorting and comparing looks at: each value, or key(value).
+func keysOf(m *libtorch.Mode, key any, values []any) ([]any, error) {
+	if key == nil {
+		return values, nil
+	}
+	keys := make([]any, len(values))
+	for i, v := range values {
+		var err error
+		if keys[i], err = callValue(m, key, v); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
 }
 
 // sum is start plus every item of v, from left to right.

@@ -160,13 +160,6 @@ func init() {
 		m = modeOf(m)
 		return m != nil && m.Inference, nil
 	})
-	define("torch.manual_seed", "seed", func(m *libtorch.Mode, a []any) (any, error) {
-		seed, err := indexNumber(m, a[0])
-		if err != nil {
-			return nil, err
-		}
-		return nil, ManualSeed(uint64(seed))
-	})
 }
 
 // contiguous reports whether the tensor lies in memory as a format says; no

@@ -18,18 +18,9 @@ import (
 // is known.
 //
 // Arguments, results and errors are those of [CallMode]. Functions that push and
-// pop a vmap level change m, which therefore belongs to one run. A method of a list,
-// tuple, dict or string goes by the tensors' name as well: a graph tells no types.
+// pop a vmap level change m, which therefore belongs to one run. What a graph's
+// call_method names is called by [InvokeMethod].
 func Invoke(m *libtorch.Mode, f *ir.Func, args []any, kw []Kwarg) (any, error) {
-	if len(args) > 0 {
-		own, err := ownMethod(f, args[0])
-		if err != nil {
-			return nil, failed(f.Name(), args, kw, err)
-		}
-		if own != nil {
-			f = own
-		}
-	}
 	if impl := implementationOf(f); impl != nil {
 		v, err := impl.call(m, args, kw)
 		return v, failedIn(f, args, kw, err)
@@ -40,6 +31,20 @@ func Invoke(m *libtorch.Mode, f *ir.Func, args []any, kw []Kwarg) (any, error) {
 	return nil, failed(f.Name(), nil, nil, unknown(f))
 }
 
+// InvokeMethod calls what a graph's call_method names: a method of args[0], which may
+// be a list, tuple, dict or string as well as a tensor; a graph tells no types.
+func InvokeMethod(m *libtorch.Mode, name string, args []any, kw []Kwarg) (any, error) {
+	f := methodOf(name)
+	if len(args) > 0 && !isTensor(args[0]) {
+		own, err := ownMethod(f, name, args[0])
+		if err != nil {
+			return nil, failed(f.Name(), args, kw, err)
+		}
+		f = own
+	}
+	return Invoke(m, f, args, kw)
+}
+
 // implementations holds what is computed on this side of the dispatcher, filled
 // while packages are initialised, and what was found for other names since.
 var implementations sync.Map // *ir.Func -> *implementation
@@ -48,7 +53,7 @@ var implementations sync.Map // *ir.Func -> *implementation
 type implementation struct {
 	name    string
 	params  []param
-	rest    bool    // the last parameter takes all further positional arguments
+	rest    int     // the parameter that takes all further positional arguments, -1 for none
 	wrapped bool    // a Go function given to Wrap
 	public  *public // an operator of torch by its Python name
 	call    func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error)
@@ -60,11 +65,14 @@ type param struct {
 }
 
 // define registers an implementation. params is "a, b, n?" with "?" after an
-// optional one and "*" before one that takes the rest.
+// optional one and "*" before one that takes the rest; those behind it are given by
+// keyword.
 func define(name, params string, f func(m *libtorch.Mode, a []any) (any, error)) {
-	impl := &implementation{name: name[strings.LastIndexByte(name, '.')+1:]}
-	for _, p := range strings.FieldsFunc(params, func(r rune) bool { return r == ',' || r == ' ' }) {
-		impl.rest = strings.HasPrefix(p, "*")
+	impl := &implementation{name: name[strings.LastIndexByte(name, '.')+1:], rest: -1}
+	for i, p := range strings.FieldsFunc(params, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if strings.HasPrefix(p, "*") {
+			impl.rest = i
+		}
 		impl.params = append(impl.params, param{strings.Trim(p, "*?"), strings.HasSuffix(p, "?")})
 	}
 	impl.call = func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
@@ -86,10 +94,9 @@ func (impl *implementation) bind(args []any, kw []Kwarg) ([]any, error) {
 	n := len(impl.params)
 	a := make([]any, n)
 	given := make([]bool, n)
-	if impl.rest {
-		n--
-		cut := min(n, len(args))
-		a[n], given[n] = append([]any{}, args[cut:]...), true
+	if r := impl.rest; r >= 0 {
+		cut := min(r, len(args))
+		a[r], given[r] = append([]any{}, args[cut:]...), true
 		args = args[:cut]
 	}
 	if len(args) > n {
@@ -100,8 +107,8 @@ func (impl *implementation) bind(args []any, kw []Kwarg) ([]any, error) {
 	}
 keywords:
 	for _, k := range kw {
-		for i := range impl.params[:n] {
-			if impl.params[i].name != k.Name {
+		for i := range impl.params {
+			if impl.params[i].name != k.Name || i == impl.rest {
 				continue
 			}
 			if given[i] {

@@ -32,6 +32,7 @@ var tensorFacts = map[string]func(libtorch.TensorInfo) any{
 	"name":          func(libtorch.TensorInfo) any { return nil },   // torch has given names up
 	"volatile":      func(libtorch.TensorInfo) any { return false },
 	"grad_dtype":    func(i libtorch.TensorInfo) any { return i.DType },
+	"grad":          func(libtorch.TensorInfo) any { return nil }, // nothing here runs backwards
 }
 
 // gradientFacts are the properties that operators of the dispatcher read, which
@@ -47,7 +48,7 @@ func init() {
 	} {
 		tensorFacts[name] = func(i libtorch.TensorInfo) any { return i.Device.Kind() == kind }
 	}
-	names := []string{"grad", "grad_fn"}
+	names := []string{"grad_fn"}
 	for name := range tensorViews {
 		names = append(names, name)
 	}
@@ -83,11 +84,11 @@ func tensorAttr(m *libtorch.Mode, t *Tensor, name string) (any, error) {
 	if f, isFact := tensorFacts[name]; isFact {
 		return f(info), nil
 	}
-	if name == "grad" || name == "grad_fn" {
-		if !info.RequiresGrad {
-			return nil, nil
+	if name == "grad_fn" {
+		if leaf, err := CallMode(nil, "aten::is_leaf", []any{t}, nil); err != nil || leaf == true {
+			return nil, err
 		}
-		return nil, ir.Errorf(ir.ErrUnsupported, "attribute %s of a tensor that requires grad: what autograd records is not reached from here", name)
+		return nil, ir.Errorf(ir.ErrUnsupported, "attribute grad_fn of a tensor that is no leaf: what autograd records is not reached from here")
 	}
 	return nil, ir.Errorf(ir.ErrAttribute, "'Tensor' object has no attribute '%s'", name)
 }

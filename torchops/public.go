@@ -24,6 +24,7 @@ type binding struct {
 	mode   *libtorch.Mode
 	which  int // place of the signature that won
 	self   *Tensor
+	args   []any // as they were given by position
 	values []any // one for each parameter, nil for absent and None
 	scope  *Scope
 
@@ -61,6 +62,7 @@ func (p *public) call(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
 			return nil, err
 		}
 	}
+	b.args = args
 	if cap(b.values) < p.most {
 		b.values = make([]any, p.most)
 	}

@@ -13,32 +13,9 @@ import (
 	"github.com/torchfx-go/torchfx/ir"
 )
 
-// excludedNames returns the public names that are left out, with the reasons.
-func excludedNames(t *testing.T) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile("testdata/excluded_names.txt")
-	require.NoError(t, err)
-	excluded, reason := map[string]string{}, ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "" || line[0] == '#':
-		case line[0] == '=':
-			reason = strings.TrimSpace(line[1:])
-		default:
-			for _, name := range strings.Fields(line) {
-				assert.Empty(t, excluded[name], "%s is excluded twice", name)
-				assert.NotEmpty(t, reason, "%s is excluded without a reason", name)
-				excluded[name] = reason
-			}
-		}
-	}
-	return excluded
-}
-
-// callable reports whether a public name can be used here, by its kind: functions
+// usable reports whether a public name can be used here, by its kind: functions
 // and classes are called, properties read; constants are values that graphs hold.
-func callable(name, kind string) bool {
+func usable(name, kind string) bool {
 	short := name[strings.LastIndexByte(name, '.')+1:]
 	switch kind {
 	case "function", "class", "classmethod":
@@ -71,7 +48,7 @@ func callable(name, kind string) bool {
 func TestPublicNames(t *testing.T) {
 	text, err := os.ReadFile("testdata/public_names.txt")
 	require.NoError(t, err)
-	excluded := excludedNames(t)
+	excluded := maps.Clone(leftOut())
 	type count struct{ present, used, excluded, missing int }
 	counts := map[string]*count{}
 	for line := range strings.Lines(string(text)) {
@@ -86,7 +63,7 @@ func TestPublicNames(t *testing.T) {
 		c.present++
 		_, out := excluded[name]
 		delete(excluded, name)
-		switch known := callable(name, kind); {
+		switch known := usable(name, kind); {
 		case known:
 			c.used++
 			assert.False(t, out, "%s is excluded, and known", name)
@@ -94,7 +71,7 @@ func TestPublicNames(t *testing.T) {
 			c.excluded++
 		default:
 			c.missing++
-			assert.Failf(t, "missing", "%s, a %s: add it, or a reason to testdata/excluded_names.txt", name, kind)
+			assert.Failf(t, "missing", "%s, a %s: add it, or a reason to excluded_names.txt", name, kind)
 		}
 	}
 	assert.Empty(t, excluded, "excluded, and no public name")
@@ -102,4 +79,19 @@ func TestPublicNames(t *testing.T) {
 		c := counts[module]
 		t.Logf("%-20s %4d present, %4d in use, %3d excluded, %d missing", module, c.present, c.used, c.excluded, c.missing)
 	}
+}
+
+// Each name that is left out stands below one reason, which Check gives.
+func TestExcludedNames(t *testing.T) {
+	n := 0
+	for reason, names := range excludedByReason() {
+		assert.NotEmpty(t, reason, "%v", names)
+		n += len(names)
+	}
+	assert.Len(t, leftOut(), n, "a name stands twice")
+	err := Check(ir.FuncOf("torch.Tensor.numpy"))
+	require.ErrorIs(t, err, ir.ErrUnsupported)
+	assert.EqualError(t, err, "method numpy is left out: memory of numpy and of other libraries of Python, which no value here is: return the tensor, whose elements Data reads")
+	assert.ErrorContains(t, Check(ir.FuncOf("torch.compile")), "function torch.compile is left out: the compiler of Python code")
+	assert.EqualError(t, Check(ir.FuncOf("torch.Tensor.relo")), "method relo: expected one that tensors have here; the nearest is relu")
 }

@@ -34,11 +34,12 @@ func init() {
 		}
 	})
 	define("builtins.range", "*args", func(m *libtorch.Mode, a []any) (any, error) { return pyRange(m, a[0].([]any)) })
-	define("builtins.sorted", "iterable, key?, reverse?", func(m *libtorch.Mode, a []any) (any, error) {
-		if a[1] != nil {
-			return nil, ir.Errorf(ir.ErrUnsupported, "sorted: expected no key, which is a function of Python")
+	define("builtins.sorted", "*iterable, key?, reverse?", func(m *libtorch.Mode, a []any) (any, error) {
+		over := a[0].([]any)
+		if len(over) != 1 {
+			return nil, typeErrorf("sorted expected 1 argument, got %d", len(over))
 		}
-		return sorted(m, a[0], truth(a[2]))
+		return sorted(m, over[0], a[1], truth(a[2]))
 	})
 	define("builtins.reversed", "sequence", func(m *libtorch.Mode, a []any) (any, error) {
 		if t, ok := a[0].(*Tensor); ok {
@@ -251,17 +252,27 @@ func pyRange(m *libtorch.Mode, args []any) (any, error) {
 	return list, nil
 }
 
-// sorted sorts what Python can order; equal items keep their order, also reversed.
-func sorted(m *libtorch.Mode, v any, reverse bool) (any, error) {
+// sorted sorts what Python can order, by keys; equal items keep their order, also
+// reversed.
+func sorted(m *libtorch.Mode, v, key any, reverse bool) (any, error) {
 	x, err := iterate(m, v)
 	if err != nil {
 		return nil, err
 	}
+	keys, err := keysOf(m, key, x)
+	if err != nil {
+		return nil, err
+	}
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
 	less := func(c int) bool { return c < 0 }
-	slices.SortStableFunc(x, func(a, b any) int {
+	slices.SortStableFunc(order, func(i, j int) int {
 		if err != nil {
 			return 0
 		}
+		a, b := keys[i], keys[j]
 		if reverse {
 			a, b = b, a
 		}
@@ -279,7 +290,11 @@ func sorted(m *libtorch.Mode, v any, reverse bool) (any, error) {
 		}
 		return 0
 	})
-	return x, err
+	sorted := make([]any, len(x))
+	for i, from := range order {
+		sorted[i] = x[from]
+	}
+	return sorted, err
 }
 
 // quantify is any(v), or all(v) for a counterexample.

@@ -129,7 +129,7 @@ func truth(v any) bool {
 
 // typeName returns what Python calls the type of v.
 func typeName(v any) string {
-	switch v.(type) {
+	switch v := v.(type) {
 	case nil:
 		return "NoneType"
 	case bool:
@@ -166,6 +166,8 @@ func typeName(v any) string {
 		return "function"
 	case *ir.GraphModule:
 		return "GraphModule"
+	case *callable:
+		return v.class
 	}
 	return reflect.TypeOf(v).String()
 }

@@ -24,19 +24,21 @@ var changingMethods = map[string]bool{
 	"update": true, "setdefault": true, "popitem": true,
 }
 
+// own defines a method of a type of Python's, "dict.keys".
+func own(method, params string, f func(m *libtorch.Mode, a []any) (any, error)) {
+	name := "builtins." + method
+	of, base, _ := strings.Cut(method, ".")
+	define(name, params, func(m *libtorch.Mode, a []any) (any, error) {
+		if ownType(a[0]) != of {
+			return nil, typeErrorf("descriptor '%s' for '%s' objects doesn't apply to a '%s' object", base, of, typeName(a[0]))
+		}
+		return f(m, a)
+	})
+	ownMethods[method] = ir.FuncOf(name)
+	ownNames[base] = true
+}
+
 func init() {
-	own := func(method, params string, f func(m *libtorch.Mode, a []any) (any, error)) {
-		name := "builtins." + method
-		of, base, _ := strings.Cut(method, ".")
-		define(name, params, func(m *libtorch.Mode, a []any) (any, error) {
-			if ownType(a[0]) != of {
-				return nil, typeErrorf("descriptor '%s' for '%s' objects doesn't apply to a '%s' object", base, of, typeName(a[0]))
-			}
-			return f(m, a)
-		})
-		ownMethods[method] = ir.FuncOf(name)
-		ownNames[base] = true
-	}
 	entries := func(of func(key, value any) any) func(*libtorch.Mode, []any) (any, error) {
 		return func(_ *libtorch.Mode, a []any) (any, error) {
 			list := []any{}
@@ -98,29 +100,28 @@ func ownType(v any) string {
 		if v != nil {
 			return "dict"
 		}
+	case *callable, *ir.Func:
+		return "object"
 	}
 	return ""
 }
 
-// ownMethod returns the method of Python's value v that a method of tensors stands
-// for in a graph; nil where v has the ways of a tensor.
-func ownMethod(f *ir.Func, v any) (*ir.Func, error) {
+// ownMethod returns the method of the name that a value of Python has, which for a
+// tensor is f.
+func ownMethod(f *ir.Func, name string, v any) (*ir.Func, error) {
+	v, err := normalize(v)
+	if err != nil || isTensor(v) {
+		return f, err
+	}
 	of := ownType(v)
-	if of == "" {
-		return nil, nil
-	}
-	name, isMethod := strings.CutPrefix(f.Name(), tensorMethod)
-	if !isMethod {
-		return nil, nil
-	}
 	if own := ownMethods[of+"."+name]; own != nil {
 		return own, nil
 	}
-	if op, ok := syntaxMethods[name]; ok && !strings.HasPrefix(name, "__i") {
+	if op, ok := syntaxMethods[name]; ok && (of != "" || kindOf(v) != notNumber) && !strings.HasPrefix(name, "__i") {
 		return ir.FuncOf("operator." + op), nil
 	}
-	if changingMethods[name] {
+	if of != "" && changingMethods[name] {
 		return nil, ir.Errorf(ir.ErrUnsupported, "method %s: expected one that leaves its %s as it is", name, of)
 	}
-	return nil, ir.Errorf(ir.ErrAttribute, "'%s' object has no attribute '%s'", of, name)
+	return nil, ir.Errorf(ir.ErrAttribute, "'%s' object has no attribute '%s'", typeName(v), name)
 }

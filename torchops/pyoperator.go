@@ -134,6 +134,13 @@ func init() {
 		}
 		return nil, typeErrorf("'%s' object does not support item assignment", typeName(a[0]))
 	})
+	define("operator.delitem", "*args", func(m *libtorch.Mode, a []any) (any, error) {
+		args := a[0].([]any)
+		if len(args) != 2 {
+			return nil, typeErrorf("delitem expected 2 arguments, got %d", len(args))
+		}
+		return nil, delItem(args[0], args[1])
+	})
 }
 
 // apply computes a ∘ b as Python chooses: tensors first, numbers, the rest.
@@ -233,6 +240,25 @@ func setListItem(m *libtorch.Mode, x []any, index, v any) error {
 	}
 	x[i] = v
 	return nil
+}
+
+// delItem is del v[index], which lists and dicts of a run do not have: they may be
+// shared.
+func delItem(v, index any) error {
+	switch v := v.(type) {
+	case *Tensor:
+		return typeErrorf("Tensor does not support deleting items")
+	case []any, *ir.PyDict:
+		if _, isSlice := index.(ir.Slice); !isSlice {
+			if _, err := indexInto(v, index); err != nil {
+				return err
+			}
+		}
+		return ir.Errorf(ir.ErrUnsupported, "delitem: expected a %s that stays as it is", typeName(v))
+	case ir.PyTuple, string:
+		return typeErrorf("'%s' object doesn't support item deletion", typeName(v))
+	}
+	return typeErrorf("'%s' object does not support item deletion", typeName(v))
 }
 
 // repeatByTensor is [1, 2] * t: an integer tensor counts as the number it holds.

@@ -152,14 +152,22 @@ func unknown(f *ir.Func) error {
 			return err
 		}
 	}
+	what := "function " + f.Name()
+	method, isMethod := strings.CutPrefix(f.Name(), tensorMethod)
+	if isMethod {
+		what = "method " + method
+	}
+	if why, known := leftOut()[f.Name()]; known {
+		return ir.Errorf(ir.ErrUnsupported, "%s is left out: %s", what, why)
+	}
 	near := Nearest(f.Name())
 	if near != "" {
 		near = "; the nearest is " + strings.TrimPrefix(near, tensorMethod)
 	}
-	if method, ok := strings.CutPrefix(f.Name(), tensorMethod); ok {
-		return ir.Errorf(ir.ErrUnsupported, "method %s: expected one that tensors have here%s", method, near)
+	if isMethod {
+		return ir.Errorf(ir.ErrUnsupported, "%s: expected one that tensors have here%s", what, near)
 	}
-	return ir.Errorf(ir.ErrUnsupported, "function %s: expected one that is implemented here%s", f.Name(), near)
+	return ir.Errorf(ir.ErrUnsupported, "%s: expected one that is implemented here%s", what, near)
 }
 
 // Names lists the functions, methods and properties that [Invoke] knows beside

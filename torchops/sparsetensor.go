@@ -42,11 +42,10 @@ func init() {
 		if len(args) == 0 {
 			return nil, ir.Errorf(ir.ErrType, "call expected at least 1 argument, got 0")
 		}
-		f, ok := args[0].(*ir.Func)
-		if !ok {
-			return nil, ir.Errorf(ir.ErrType, "'%s' object is not callable", typeName(args[0]))
+		if f, ok := args[0].(*ir.Func); ok {
+			return Invoke(m, f, args[1:], kw)
 		}
-		return Invoke(m, f, args[1:], kw)
+		return callValue(m, args[0], args[1:]...)
 	}})
 }
 

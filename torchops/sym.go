@@ -19,7 +19,7 @@ func init() {
 	})
 	for _, name := range []string{"max", "min"} {
 		define("torch.sym_"+name, "a, b", func(m *libtorch.Mode, a []any) (any, error) {
-			v, err := extreme(m, name, a)
+			v, err := (&extremum{name: name}).of(m, a)
 			if err == nil && max(kindOf(a[0]), kindOf(a[1])) == floatKind {
 				v = asFloat(v)
 			}

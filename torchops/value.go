@@ -179,7 +179,9 @@ func Dispatch(op ir.Op, target any, args []any, kw []Kwarg) any {
 		return r.Record(op, target, args, kw)
 	}
 	if name, ok := target.(string); ok && op == ir.CallMethod {
-		f = ir.FuncOf("torch.Tensor." + name)
+		v, err := InvokeMethod(nil, name, args, kw)
+		mustNot(name, err)
+		return v
 	}
 	if f == nil {
 		panic(&Error{Op: op.String(), Err: ir.Errorf(ir.ErrValue, "dispatch: expected a function or a method to compute, got %v", target)})

@@ -55,7 +55,7 @@ func publicNames(root string) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	left, err := os.ReadFile(filepath.Join(root, "torchops/testdata/excluded_names.txt"))
+	left, err := os.ReadFile(filepath.Join(root, "torchops/excluded_names.txt"))
 	excluded := map[string]bool{}
 	for line := range strings.Lines(string(left)) {
 		if line[0] != '#' && line[0] != '=' {

@@ -75,7 +75,7 @@ func TestEveryFunctionalHasAGoName(t *testing.T) {
 	root := testenv.Root(t)
 	text, err := os.ReadFile(filepath.Join(root, "torchops/testdata/public_names.txt"))
 	require.NoError(t, err)
-	left, err := os.ReadFile(filepath.Join(root, "torchops/testdata/excluded_names.txt"))
+	left, err := os.ReadFile(filepath.Join(root, "torchops/excluded_names.txt"))
 	require.NoError(t, err)
 	excluded := strings.Fields(string(left))
 	have := map[string]bool{}
