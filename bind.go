@@ -16,6 +16,7 @@ type state struct {
 	file    *export.Program
 	named   []namedTensor
 	tensors map[*export.Tensor]*torch.Tensor
+	gone    map[*torch.Tensor]bool // those that a frozen program does not need
 }
 
 type namedTensor struct {

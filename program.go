@@ -2,6 +2,7 @@ package torchfx
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/torchfx-go/torchfx/export"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/passes"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
@@ -27,6 +29,7 @@ type Program struct {
 	interp *interpreter.Interpreter
 	guards *export.Guards // checked here where the graph does not call them itself
 	notes  []string
+	frozen []*passes.Frozen // what Freeze made, the last one is the module
 
 	mu     sync.RWMutex // held for reading by runs, for writing by Close and Reset
 	closed bool
@@ -59,10 +62,10 @@ func (p *Program) Warnings() []string { return slices.Clone(p.notes) }
 func (p *Program) State() iter.Seq2[string, *torch.Tensor] {
 	return func(yield func(string, *torch.Tensor) bool) {
 		p.mu.RLock()
-		named := p.state.named
+		named, gone := p.state.named, p.state.gone
 		p.mu.RUnlock()
 		for _, s := range named {
-			if !yield(s.name, s.tensor) {
+			if !gone[s.tensor] && !yield(s.name, s.tensor) {
 				return
 			}
 		}
@@ -192,6 +195,9 @@ func (p *Program) Reset() error {
 	old := p.state
 	p.state = fresh
 	fresh.replace(p.module, old)
+	if p.frozen != nil {
+		fresh.prune(p.module)
+	}
 	return old.close()
 }
 
@@ -204,6 +210,15 @@ func (p *Program) Close() error {
 	if p.closed {
 		return nil
 	}
+	return p.close()
+}
+
+// close is Close with the lock held.
+func (p *Program) close() error {
 	p.closed = true
-	return p.state.close()
+	var faults []error
+	for _, f := range p.frozen {
+		faults = append(faults, f.Close())
+	}
+	return errors.Join(append(faults, p.state.close())...)
 }

@@ -171,6 +171,16 @@ func (s *Storage) Bytes() []byte {
 // Len returns the size in bytes.
 func (s *Storage) Len() int { return s.size }
 
+// PageOut says that the bytes will not be read soon, so that their memory can be used
+// for something else: they come back from the file, what was written from where the
+// system keeps such. It is advice, for storages that are mapped.
+func (s *Storage) PageOut() {
+	if s.from != nil && s.from.hold() {
+		pageOut(s.data)
+		_ = s.from.release()
+	}
+}
+
 // Mapped reports whether the bytes are those of a mapped file.
 func (s *Storage) Mapped() bool { return s.from != nil }
 

@@ -97,14 +97,14 @@ func (c *Case) runOnce(t *testing.T, set inputSet, run func(context.Context, []a
 
 func sameState(t *testing.T, a, b *torchfx.Program) {
 	t.Helper()
-	var x, y []any
-	for _, s := range a.State() {
-		x = append(x, s)
+	sameBits(t, stateOf(a), stateOf(b))
+}
+
+func stateOf(p *torchfx.Program) (tensors []any) {
+	for _, s := range p.State() {
+		tensors = append(tensors, s)
 	}
-	for _, s := range b.State() {
-		y = append(y, s)
-	}
-	sameBits(t, x, y)
+	return tensors
 }
 
 // sameBits compares values: types, dtypes, shapes, strides and bytes.

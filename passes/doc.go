@@ -10,6 +10,9 @@
 // programs into the layers before them, [FuseConvBN] those of modules, [RemoveDropout] and [MergeMatmul] do what
 // their names say.
 //
+// Making a graph fast: [Freeze] makes a module for inference, by rewrites that
+// [Rewrites] lists and that are switched one by one.
+//
 // Making graphs comparable: [Canonicalize] orders and names, [NormalizeOperators]
 // spells calls alike, [NormalizeArgs] writes all arguments by keyword, [Sort] and
 // [Legalize] restore an order that can be run.
@@ -27,6 +30,6 @@
 // so: nodes from before are then no longer part of the module.
 //
 // A module must not be run or changed by others while a pass works on it. What needs
-// no tensors, all but ConstFold's Run, FoldBatchNorm, FuseConvBN, ShapeProp and what
+// no tensors, all but ConstFold's Run, FoldBatchNorm, Freeze, FuseConvBN, ShapeProp and what
 // runs it, AcceleratorSplitter and Minimizer, works without libtorch being set up.
 package passes

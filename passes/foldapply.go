@@ -219,7 +219,11 @@ func (p *batchNormFolder) erase(n *ir.Node) error {
 			return nil
 		}
 	}
-	p.module.DeleteAttr(path)
+	if p.dropped != nil {
+		p.dropped(path)
+	} else {
+		p.module.DeleteAttr(path)
+	}
 	p.report.Dropped = append(p.report.Dropped, path)
 	return nil
 }

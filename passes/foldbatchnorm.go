@@ -107,6 +107,7 @@ type batchNormFolder struct {
 	graph   *ir.Graph
 	written tensorSet
 	report  *BatchNormReport
+	dropped func(path string) // does what taking an attribute out takes, nil for that alone
 }
 
 // A batchNormMatch is a batch norm that can be folded.

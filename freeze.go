@@ -1,0 +1,58 @@
+package torchfx
+
+import (
+	"context"
+
+	"github.com/torchfx-go/torchfx/interpreter"
+	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/passes"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// Freeze rewrites the program for inference, see [passes.Freeze], and returns what was
+// rewritten where and how far results may be from those before. Runs and plans from
+// here on are of the frozen program, so Freeze comes before [Program.Compile].
+//
+// Weights are in memory once: those that were packed or folded are closed, and the
+// memory of the file that they lay in is given back. [Program.State] yields the others.
+// [Program.Reset] gives the state its values anew as far as it is still there. A frozen
+// program cannot be saved where weights are packed.
+//
+// It waits for runs that are going on. After an error the program is closed.
+func (p *Program) Freeze(ctx context.Context, opts ...passes.FreezeOption) (*passes.FreezeReport, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ir.Errorf(ir.ErrClosed, "Freeze: expected an open program, got one that is closed")
+	}
+	if p.interp == nil {
+		return nil, ir.Errorf(ir.ErrUnsupported, "Freeze: expected a program with its weights, got one that was opened to be looked at")
+	}
+	frozen, err := passes.Freeze(ctx, p.module, append(opts[:len(opts):len(opts)], passes.ReleaseOriginals())...)
+	if err != nil {
+		_ = p.close()
+		return nil, err
+	}
+	p.module, p.frozen = frozen.Module, append(p.frozen, frozen)
+	p.interp = interpreter.New(p.module, p.config.running...)
+	p.state.prune(p.module)
+	return frozen.Report, nil
+}
+
+// prune closes the tensors that a module does not have any more.
+func (s *state) prune(module *ir.GraphModule) {
+	used := map[*torch.Tensor]bool{}
+	eachAttr(module, func(_ *ir.GraphModule, _ string, v any) {
+		if t, ok := v.(*torch.Tensor); ok {
+			used[t] = true
+		}
+	})
+	s.gone = map[*torch.Tensor]bool{}
+	for from, t := range s.tensors {
+		if !used[t] {
+			s.gone[t] = true
+			_ = t.Close()
+			from.Storage.PageOut()
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package torchfx_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/torchfx-go/torchfx"
+	"github.com/torchfx-go/torchfx/internal/testenv"
+	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/passes"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+const digits = "examples/digits/testdata/digits.pt2"
+
+// A frozen program computes the same within its tolerance, also after Reset, and keeps
+// the state that it reads, no other.
+func TestProgramFreeze(t *testing.T) {
+	testenv.Libtorch(t)
+	p, err := torchfx.Load(filepath.FromSlash(digits))
+	require.NoError(t, err)
+	defer p.Close()
+	x := torch.Ones([]int{2, 1, 8, 8})
+	defer x.Close()
+	run := func() *torch.Tensor {
+		y, err := p.Run(t.Context(), x)
+		require.NoError(t, err)
+		return y.(*torch.Tensor)
+	}
+	want := run()
+	defer want.Close()
+	states := 0
+	for range p.State() {
+		states++
+	}
+	report, err := p.Freeze(t.Context(), passes.WithChoices(passes.Unmeasured()))
+	require.NoError(t, err)
+	require.Positive(t, report.Count("pack-convolutions"), "%s", report)
+	same := func(y *torch.Tensor) {
+		defer y.Close()
+		ok, err := torch.Call("aten::allclose", y, want, report.Tolerance(), report.Tolerance())
+		require.NoError(t, err)
+		assert.Equal(t, true, ok)
+	}
+	same(run())
+	left := 0
+	for name, s := range p.State() {
+		left++
+		assert.NotEmpty(t, s.Shape(), name)
+	}
+	assert.Less(t, left, states)
+
+	require.NoError(t, p.Reset())
+	same(run())
+	_, err = p.Freeze(t.Context())
+	require.NoError(t, err, "a second time")
+	plan, err := p.Compile()
+	require.NoError(t, err)
+	defer plan.Close()
+	require.NoError(t, p.Close())
+	y, err := plan.Run(t.Context(), x)
+	require.NoError(t, err, "a plan has handles of its own")
+	same(y.(*torch.Tensor))
+
+	_, err = p.Freeze(t.Context())
+	require.ErrorIs(t, err, ir.ErrClosed)
+	shown, err := torchfx.Load(filepath.FromSlash(digits), torchfx.GraphOnly())
+	require.NoError(t, err)
+	defer shown.Close()
+	_, err = shown.Freeze(t.Context())
+	require.ErrorIs(t, err, ir.ErrUnsupported)
+}
+
+func ExampleProgram_Freeze() {
+	p, err := torchfx.Load(filepath.FromSlash(digits))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer p.Close()
+	report, err := p.Freeze(context.Background(), passes.OnlyRewrites("fold-batch-norm"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(report)
+	// Output:
+	// fold-batch-norm: conv2d: batch_norm folded into it
+	// fold-batch-norm: conv2d_1: batch_norm_1 folded into it
+	// fold-batch-norm: conv2d_2: batch_norm_2 folded into it
+	// fold-batch-norm: linear: batch_norm_3 folded into it
+	// 4 places rewritten, 25 attributes dropped, tolerance 0.0001
+}

@@ -1,0 +1,315 @@
+package passes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// A Rewrite is one of the changes that [Freeze] makes to a graph, to be switched
+// on and off by its name.
+type Rewrite struct {
+	Name string
+	Doc  string // one sentence
+	// Tolerance is how far a result may be from the one without the rewrite, relative
+	// to the largest magnitude among its elements; 0 promises equal bits. It is
+	// for float32 and a network of some hundred layers.
+	Tolerance float64
+	// Off is true where the rewrite is made only when it is asked for.
+	Off bool
+
+	apply func(*freezer) error
+}
+
+// rewrites lists the rewrites in the order in which they are made.
+var rewrites = []Rewrite{
+	// first, since all others look for operators without effects
+	{Name: "functional", Doc: "calls that write a fresh value in place become calls that return it", apply: (*freezer).functional},
+	// what depends on constants alone is a constant for those behind
+	{Name: "fold-constants", Doc: "what depends on attributes and literals alone is computed once", apply: (*freezer).foldConstants},
+	// a dropout or a cast between two operators hides that they follow each other
+	{Name: "drop-identities", Doc: "dropout that evaluates, casts, views, copies and checks that change nothing are taken out", apply: (*freezer).dropIdentities},
+	{Name: "fold-batch-norm", Doc: "batch norms that evaluate go into the convolution or linear layer before them", Tolerance: 1e-4, apply: (*freezer).foldBatchNorm},
+	// packs the weights that batch norms have changed
+	{Name: "pack-convolutions", Doc: "convolutions, with the activation and residual add behind them, run on packed weights, channels last", Tolerance: 1e-4, apply: (*freezer).packConvolutions},
+	{Name: "pack-linears", Doc: "linear layers, with the activation behind them, run on packed weights where that is measured to be faster", Tolerance: 1e-4, apply: (*freezer).packLinears},
+}
+
+// Rewrites lists what [Freeze] can do, in the order in which it does it.
+func Rewrites() []Rewrite { return slices.Clone(rewrites) }
+
+// A FreezeOption changes what [Freeze] does.
+type FreezeOption func(*freezer)
+
+// WithRewrites switches rewrites on that are off by default. An unknown name is an
+// error of Freeze.
+func WithRewrites(names ...string) FreezeOption { return func(f *freezer) { f.switches(true, names) } }
+
+// WithoutRewrites switches rewrites off. An unknown name is an error of Freeze.
+func WithoutRewrites(names ...string) FreezeOption {
+	return func(f *freezer) { f.switches(false, names) }
+}
+
+// OnlyRewrites switches all rewrites off but these.
+func OnlyRewrites(names ...string) FreezeOption {
+	return func(f *freezer) {
+		clear(f.on)
+		f.switches(true, names)
+	}
+}
+
+// FreezeArgs gives the values of the placeholders on which a module of torch
+// functions, methods or layers is lowered, see [Lower]; their sizes become fixed. A
+// graph of ATen operators needs none. Default: tensors as the placeholders' meta
+// describes them.
+func FreezeArgs(args ...any) FreezeOption { return func(f *freezer) { f.args = args } }
+
+// WithChoices takes measured choices from c, and notes there what is measured.
+// Default: one of the process.
+func WithChoices(c *Choices) FreezeOption { return func(f *freezer) { f.choices = c } }
+
+// FreezeThreads sets how many threads a kernel that is measured may use. Default: 1.
+func FreezeThreads(n int) FreezeOption { return func(f *freezer) { f.threads = max(n, 1) } }
+
+// ReleaseOriginals closes the tensors of the module given that the frozen one does
+// not need, each as soon as it is replaced, so that weights are in memory once. The
+// module given cannot be run any more. Default: its tensors stay open.
+func ReleaseOriginals() FreezeOption { return func(f *freezer) { f.release = true } }
+
+// A Frozen is what [Freeze] made.
+type Frozen struct {
+	// Module computes what the module given does. It shares the tensors that did not
+	// change.
+	Module *ir.GraphModule
+	Report *FreezeReport
+
+	owned []*torch.Tensor
+}
+
+// Close frees the tensors that Freeze made. Module must not be run any more; Plans
+// of it may be: they have handles of their own.
+func (f *Frozen) Close() error {
+	for _, t := range f.owned {
+		if err := t.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A FreezeReport tells what [Freeze] did, in order.
+type FreezeReport struct {
+	Applied []Applied
+	Kept    []NotApplied
+	Dropped []string // attributes of the module given that the frozen one has not
+}
+
+// An Applied is a place where a rewrite was made.
+type Applied struct {
+	Rewrite string
+	Node    string // name of the node that is new or changed
+	What    string
+}
+
+// A NotApplied is a place that a rewrite looked at and left.
+type NotApplied struct {
+	Rewrite string
+	Node    string
+	Why     string
+}
+
+// Count returns in how many places a rewrite was made.
+func (r *FreezeReport) Count(rewrite string) (n int) {
+	for _, a := range r.Applied {
+		if a.Rewrite == rewrite {
+			n++
+		}
+	}
+	return n
+}
+
+// Tolerance returns the largest tolerance among the rewrites that were made.
+func (r *FreezeReport) Tolerance() (t float64) {
+	for _, w := range rewrites {
+		if r.Count(w.Name) > 0 {
+			t = max(t, w.Tolerance)
+		}
+	}
+	return t
+}
+
+// String returns the report as text, a line for each place.
+func (r *FreezeReport) String() string {
+	var b strings.Builder
+	for _, a := range r.Applied {
+		fmt.Fprintf(&b, "%s: %s: %s\n", a.Rewrite, a.Node, a.What)
+	}
+	for _, k := range r.Kept {
+		fmt.Fprintf(&b, "%s: %s left: %s\n", k.Rewrite, k.Node, k.Why)
+	}
+	fmt.Fprintf(&b, "%d places rewritten, %d attributes dropped, tolerance %g\n", len(r.Applied), len(r.Dropped), r.Tolerance())
+	return b.String()
+}
+
+// Freeze makes a module for inference of m: one that takes and returns the same and
+// runs faster, by the rewrites that [Rewrites] lists, each of which states how far
+// its results may be from those of m. It returns what was rewritten where, and
+// leaves m as it is, but see [ReleaseOriginals].
+//
+// A graph that calls torch functions, methods or layers is lowered first, see [Lower]
+// and [FreezeArgs]; one of ATen operators, a saved program say, keeps its dynamic
+// sizes. Packed weights are opaque constants of the module; they are laid out for the
+// sizes noted in the graph and right for all. Graphs of higher-order operators are not
+// looked into.
+//
+// What a graph writes, an attribute or memory shared with one, is no constant. What
+// results share memory with stays the same, and so do their strides: where an
+// operator depends on them, a value is laid out again.
+//
+// Tolerances are for finite values: an activation fused into a packed layer may make
+// 0 of NaN, as oneDNN's relu does.
+//
+// A graph in which torch.vmap is open around operators stays as it is.
+//
+// Errors: an unknown rewrite is of class ir.ErrKey, a context that is over of class
+// ir.ErrCancelled; others are those of Lower and of operators that failed.
+func Freeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) (*Frozen, error) {
+	f := &freezer{ctx: ctx, on: map[string]bool{}, choices: processChoices, threads: 1, report: &FreezeReport{}}
+	for _, r := range rewrites {
+		f.on[r.Name] = !r.Off
+	}
+	for _, o := range opts {
+		o(f)
+	}
+	if len(f.unknown) > 0 {
+		return nil, ir.Errorf(ir.ErrKey, "freeze: expected rewrites that Rewrites lists, got %s", strings.Join(f.unknown, ", "))
+	}
+	err, panicked := torch.Try(func() error { return f.run(m) }) // of a tensor that is closed
+	if err = cmp.Or(panicked, err); err != nil {
+		for _, t := range f.owned {
+			t.Close()
+		}
+		return nil, err
+	}
+	return &Frozen{f.module, f.report, f.owned}, nil
+}
+
+// A freezer rewrites one module.
+type freezer struct {
+	ctx     context.Context
+	on      map[string]bool
+	unknown []string
+	args    []any
+	choices *Choices
+	threads int
+	release bool
+
+	module  *ir.GraphModule
+	graph   *ir.Graph
+	given   map[string]any // the attributes before
+	written tensorSet
+	rewrite string // the one that is being made
+	report  *FreezeReport
+	owned   []*torch.Tensor
+}
+
+func (f *freezer) switches(on bool, names []string) {
+	for _, name := range names {
+		if !slices.ContainsFunc(rewrites, func(r Rewrite) bool { return r.Name == name }) {
+			f.unknown = append(f.unknown, name)
+		}
+		f.on[name] = on
+	}
+}
+
+func (f *freezer) run(m *ir.GraphModule) error {
+	if needsLowering(m) {
+		lowered, err := Lower(f.ctx, m, f.args)
+		if err != nil {
+			return err
+		}
+		f.module = lowered
+	} else {
+		f.module = m.Clone()
+	}
+	f.graph = f.module.Graph()
+	f.given = map[string]any{}
+	for path, v := range f.module.Attrs() {
+		f.given[path] = v
+	}
+	f.written = writtenTensors(f.module)
+	if n := modeSetter(f.graph); n != nil {
+		// what is dead and what is constant behind it, operators alone do not tell
+		f.rewrite = "all"
+		f.kept(n, "it sets a mode for the operators behind it")
+		return nil
+	}
+	for _, r := range rewrites {
+		if !f.on[r.Name] {
+			continue
+		}
+		if err := f.ctx.Err(); err != nil {
+			return ir.Errorf(ir.ErrCancelled, "freeze: stopped before %s: %w", r.Name, err)
+		}
+		f.rewrite = r.Name
+		if err := r.apply(f); err != nil {
+			return fmt.Errorf("freeze: %s: %w", r.Name, err)
+		}
+		if err := f.clean(); err != nil {
+			return fmt.Errorf("freeze: %s: %w", r.Name, err)
+		}
+	}
+	return f.graph.Lint()
+}
+
+// needsLowering reports whether a graph calls something else than operators by
+// overload: torch functions, methods, layers.
+func needsLowering(m *ir.GraphModule) bool {
+	for n := range m.Graph().Nodes() {
+		switch n.Op() {
+		case ir.CallMethod:
+			return true
+		case ir.CallFunction:
+			switch n.Func().Kind() {
+			case ir.PythonFunc:
+				if !plainFunctions[n.Func()] && !setsMode(n.Func()) {
+					return true
+				}
+			case ir.Packet:
+				return true
+			}
+		case ir.CallModule:
+			v, _ := m.Attr(n.Target().String())
+			if _, class := v.(interface{ Type() string }); class && moduleClass(v) != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// setsMode reports whether a function is one of those that torch.vmap leaves in saved
+// programs.
+func setsMode(fn *ir.Func) bool { return strings.HasPrefix(fn.Name(), "torch._functorch.") }
+
+func modeSetter(g *ir.Graph) *ir.Node {
+	for n := range g.Nodes() {
+		if n.Op() == ir.CallFunction && setsMode(n.Func()) {
+			return n
+		}
+	}
+	return nil
+}
+
+func (f *freezer) applied(n *ir.Node, format string, args ...any) {
+	f.report.Applied = append(f.report.Applied, Applied{f.rewrite, n.Name(), fmt.Sprintf(format, args...)})
+}
+
+func (f *freezer) kept(n *ir.Node, format string, args ...any) {
+	f.report.Kept = append(f.report.Kept, NotApplied{f.rewrite, n.Name(), fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,102 @@
+package passes
+
+import (
+	"github.com/torchfx-go/torchfx/ir"
+)
+
+// dropouts return their first argument when they do not train.
+var dropouts = overloads("aten::dropout aten::dropout_ aten::feature_dropout aten::feature_dropout_ aten::alpha_dropout aten::alpha_dropout_ " +
+	"aten::feature_alpha_dropout aten::feature_alpha_dropout_")
+
+// copiesOf return their first argument, in memory of their own or the same, with the
+// dtype, place and layout that other arguments say.
+var copiesOf = overloads("aten::alias aten::detach aten::lift_fresh aten::contiguous aten::clone aten::_to_copy aten::to.device aten::to.dtype " +
+	"aten::to.other aten::to.dtype_layout aten::lift_fresh_copy aten::alias_copy aten::detach_copy aten::positive")
+
+// stridedViews are views of a tensor's elements that sizes, strides and offset
+// describe.
+var stridedViews = overloads("aten::view aten::_unsafe_view aten::reshape aten::expand aten::permute aten::transpose.int aten::t aten::slice.Tensor " +
+	"aten::narrow aten::flatten.using_ints aten::unflatten.int aten::squeeze aten::squeeze.dim aten::squeeze.dims aten::unsqueeze " +
+	"aten::as_strided aten::view_as aten::reshape_as aten::expand_as aten::movedim.int aten::swapaxes")
+
+var assertMetadata = ir.OverloadOf("aten::_assert_tensor_metadata")
+
+// dropIdentities takes out what returns its first argument as it is.
+func (f *freezer) dropIdentities() error {
+	m := mapMemory(f.graph)
+	for n := range f.graph.Nodes() {
+		if n.Op() != ir.CallFunction {
+			continue
+		}
+		x, _ := n.Arg(0).(*ir.Node)
+		switch {
+		case x == nil:
+		case n.Func() == assertMetadata:
+			if metadataHolds(n, x) {
+				f.applied(n, "%s checks what is noted of %s", n.Func().Op(), x)
+				if err := f.graph.Erase(n); err != nil {
+					return err
+				}
+			}
+		case dropouts[n.Func()]:
+			if args, err := bind(n); err == nil && (args["train"] == ir.Bool(false) || args["training"] == ir.Bool(false)) {
+				if err := f.pass(n, x, "dropout that does not train"); err != nil {
+					return err
+				}
+			}
+		case copiesOf[n.Func()] && sameValue(n, x):
+			if !m.mayStandFor(x, n) {
+				f.kept(n, "its memory is written, or is a result's")
+				continue
+			}
+			if err := f.pass(n, x, n.Func().Op()+" changes nothing"); err != nil {
+				return err
+			}
+		case stridedViews[n.Func()] && sameValue(n, x):
+			if m.is(m.returned, n) && !m.is(m.returned, x) && m.is(m.outside, x) {
+				continue // another object for the caller
+			}
+			if err := f.pass(n, x, n.Func().Op()+" changes nothing"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// pass makes what reads n read its operand x.
+func (f *freezer) pass(n, x *ir.Node, why string) error {
+	f.applied(n, "%s", why)
+	return f.replace(n, x)
+}
+
+// sameValue reports whether n and x are noted as tensors that agree in all but where
+// their memory is.
+func sameValue(n, x *ir.Node) bool {
+	a, known := valueOf(n)
+	b, knownToo := valueOf(x)
+	return known && knownToo && a.DType == b.DType && a.Device == b.Device && a.Layout == b.Layout && a.Layout == ir.Strided &&
+		sameSizes(a.Sizes, b.Sizes) && sameSizes(a.Strides, b.Strides) && sameSize(a.StorageOffset, b.StorageOffset)
+}
+
+// metadataHolds reports whether a check of a tensor's dtype, device and layout follows
+// from what is noted of it.
+func metadataHolds(n, x *ir.Node) bool {
+	meta, known := valueOf(x)
+	args, err := bind(n)
+	if !known || err != nil || x.Op() == ir.Placeholder {
+		return false // guards of inputs are another's
+	}
+	for name, holds := range map[string]func(ir.Arg) bool{
+		"dtype":  func(a ir.Arg) bool { return a == meta.DType },
+		"device": func(a ir.Arg) bool { d, ok := a.(ir.Device); return ok && d.Kind() == meta.Device.Kind() },
+		"layout": func(a ir.Arg) bool { return a == meta.Layout },
+		"size":   func(ir.Arg) bool { return false },
+		"stride": func(ir.Arg) bool { return false },
+	} {
+		if a := args[name]; a != nil && a != (ir.None{}) && !holds(a) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,148 @@
+package passes
+
+import (
+	"fmt"
+
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// strideReaders are operators of ATen whose meaning depends on strides: a value that
+// is laid out otherwise must be laid out again for them. All others compute the same
+// for any strides.
+var strideReaders = overloads("aten::view aten::_unsafe_view aten::view.dtype aten::view_as aten::as_strided aten::as_strided_ aten::as_strided_copy aten::as_strided_scatter " +
+	"aten::unflatten.int aten::view_as_real aten::view_as_complex aten::_reshape_alias aten::sym_stride.int aten::sym_stride aten::stride.int " +
+	"aten::sym_storage_offset aten::is_contiguous aten::resize_ aten::resize_as_ aten::set_.source_Tensor aten::_assert_tensor_metadata " +
+	"aten::copy_ aten::unsafe_chunk aten::_nested_view_from_buffer")
+
+// anyStrides reports whether n computes the same elements whatever the strides of its
+// operands are.
+func anyStrides(n *ir.Node) bool {
+	if n.Op() != ir.CallFunction {
+		return false
+	}
+	if n.Func() == getitem {
+		return true
+	}
+	if n.Func().Kind() != ir.Overload || strideReaders[n.Func()] {
+		return false
+	}
+	switch s := ir.Operators().Lookup(n.Func().Op()); {
+	case s == nil:
+		return false
+	case s.Namespace() == "mkldnn", s.Namespace() == "mkl":
+		return true
+	default:
+		return s.Namespace() == "aten"
+	}
+}
+
+// bytesPerNano is what laying a value out again moves, read and written.
+const bytesPerNano = 2.0
+
+// payingRegions finds the convolutions that are worth packing. A region is what
+// values of four dimensions connect: inside it nothing is laid out again.
+func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]bool, error) {
+	parent := map[*ir.Node]*ir.Node{}
+	var top func(*ir.Node) *ir.Node
+	top = func(n *ir.Node) *ir.Node {
+		if parent[n] == nil || parent[n] == n {
+			return n
+		}
+		parent[n] = top(parent[n])
+		return parent[n]
+	}
+	inside := map[*ir.Node]bool{}
+	for _, c := range found {
+		inside[c.node] = true
+	}
+	image := func(n *ir.Node) bool {
+		meta, ok := valueOf(n)
+		return ok && len(meta.Sizes) == 4 && (inside[n] || anyStrides(n))
+	}
+	border := map[*ir.Node]float64{} // nanoseconds, by top of the region
+	for n := range f.graph.Nodes() {
+		for _, in := range n.Inputs() {
+			switch {
+			case image(n) && image(in):
+				a, b := top(n), top(in)
+				parent[a] = b
+			case image(n):
+				border[n] += relayout(in)
+			case image(in):
+				border[in] += relayout(in)
+			}
+		}
+	}
+	plain, packed := map[*ir.Node]float64{}, map[*ir.Node]float64{}
+	for n, nanos := range border {
+		packed[top(n)] += nanos
+	}
+	result := map[*convolutionCall]bool{}
+	for _, c := range found {
+		choice, err := f.choices.choose(c.key(), f.threads, c.ways)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.node, err)
+		}
+		plain[top(c.node)] += choice.Nanos[wayPlain]
+		packed[top(c.node)] += choice.Nanos[wayPacked]
+	}
+	for _, c := range found {
+		region := top(c.node)
+		if result[c] = f.choices.fixed != "" || packed[region] < plain[region]; !result[c] {
+			f.kept(c.node, "its region takes %.0f µs as it is and %.0f µs packed", plain[region]/1e3, packed[region]/1e3)
+		}
+	}
+	return result, nil
+}
+
+// relayout estimates what a copy of a value takes, in nanoseconds.
+func relayout(n *ir.Node) float64 {
+	meta, ok := valueOf(n)
+	if !ok || len(meta.Sizes) != 4 || n.Op() == ir.GetAttr {
+		return 0
+	}
+	bytes := float64(meta.DType.Size())
+	for _, s := range meta.Sizes {
+		bytes *= float64(s.Hint())
+	}
+	return 1000 + 2*bytes/bytesPerNano
+}
+
+func (c *convolutionCall) key() string {
+	kind := "convolution"
+	if c.transposed {
+		kind = fmt.Sprintf("transposed convolution, output padding %v", c.outputPadding)
+	}
+	return fmt.Sprintf("%s of %s, input %v, weight %v, bias %t, stride %v, padding %v, dilation %v, groups %d",
+		kind, c.t.DType(), c.sizes, c.t.Shape(), c.biasTensor != nil, c.stride, c.padding, c.dilation, c.groups)
+}
+
+// ways makes the operators that compute c, on inputs as each would find them.
+func (c *convolutionCall) ways(m *measured) error {
+	input := m.call("aten::rand", c.sizes, torch.Kw("dtype", c.t.DType()))
+	last := m.call("aten::contiguous", input, torch.Kw("memory_format", ir.ChannelsLast))
+	if m.err != nil {
+		return m.err
+	}
+	weight, err := c.packWeight()
+	if err != nil {
+		return err
+	}
+	m.temporaries = append(m.temporaries, weight)
+	var bias any
+	if c.biasTensor != nil {
+		bias = c.biasTensor
+	}
+	outputPadding := c.outputPadding
+	if !c.transposed {
+		outputPadding = []int64{0, 0}
+	}
+	m.way(wayPlain, "aten::convolution", input, c.t, bias, c.stride, c.padding, c.dilation, c.transposed, outputPadding, c.groups)
+	if c.transposed {
+		m.way(wayPacked, "mkldnn::_convolution_transpose_pointwise", last, weight, bias, c.padding, c.outputPadding, c.stride, c.dilation, c.groups, "none", []any{}, "")
+	} else {
+		m.way(wayPacked, "mkldnn::_convolution_pointwise", last, weight, bias, c.padding, c.stride, c.dilation, c.groups, "none", []any{}, "")
+	}
+	return nil
+}
