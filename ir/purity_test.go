@@ -157,28 +157,6 @@ func TestEliminateDeadCode(t *testing.T) {
 	require.ErrorContains(t, err, "was used before it has been defined")
 }
 
-// The recorded case of torch.fx, judged by torch.fx's rules.
-func TestRecordedDeadCode(t *testing.T) {
-	var result struct {
-		Impure map[string]bool `json:"impure"`
-	}
-	readTable(t, "dce_chain_and_impure", &result)
-	dir := fixtures(t, "fx") + "/dce_chain_and_impure"
-	before, after := readRecording(t, dir+"/before"), readRecording(t, dir)
-	g := before.graph(t)
-	attrs := map[string]any{"w": tensor{}, "imp": &linear{impure: true}, "act": &linear{}}
-	gm, err := NewGraphModule(attrs, g, ClassName(before.Class))
-	require.NoError(t, err)
-	for n := range g.Nodes() {
-		assert.Equal(t, result.Impure[n.Name()], n.IsImpure(UpstreamPurity()), n.Name())
-	}
-	_, err = g.EliminateDeadCode(UpstreamPurity())
-	require.NoError(t, err)
-	code, err := gm.Code()
-	require.NoError(t, err)
-	assert.Equal(t, after.Texts["code.py"], code)
-}
-
 func TestRecordedEffects(t *testing.T) {
 	var table struct {
 		Effects []string `json:"side_effect_functions"`

@@ -15,7 +15,7 @@ var fxTests string
 // A goTest is what fxTests says of a case.
 type goTest struct {
 	test   string // "package.Test", "" where there is none
-	reason string // why there is none
+	reason string // why there is none, or why it reads a program's text
 }
 
 // goTests maps the name of a case to its test.
@@ -26,11 +26,8 @@ var goTests = sync.OnceValue(func() map[string]goTest {
 		if name == "" || name == "#" {
 			continue
 		}
-		if reason, none := strings.CutPrefix(rest, "- "); none {
-			tests[name] = goTest{reason: reason}
-		} else {
-			tests[name] = goTest{test: rest}
-		}
+		test, reason, _ := strings.Cut(" "+rest, " - ")
+		tests[name] = goTest{strings.TrimSpace(test), reason}
 	}
 	return tests
 })

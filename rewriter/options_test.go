@@ -268,6 +268,34 @@ func TestExplainFilters(t *testing.T) {
 	assert.Equal(t, []string{"at n, against m: a filter refused the match"}, reasons)
 }
 
+// The dict may be returned as it is, or flat, in a graph with pytree code.
+func TestNameNodes(t *testing.T) {
+	g := parsed(t, def("x, w", "mm = torch.mm(x, w)", "relu = torch.relu(mm)", "mul = relu * 2", "return mul"))
+	pattern := parsed(t, def("a, b", "m = torch.mm(a, b)", "r = torch.relu(m)", "return (r, {'mm': m, 'relu': r})"))
+	leaf, flat := ir.Leaf(), pattern.Clone()
+	m, r := flat.Lookup("m"), flat.Lookup("r")
+	flat.Last().SetArgs(ir.ListOf(r, m, r))
+	flat.SetCodeGen(ir.PyTreeCodeGen{Args: []string{"a", "b"}, In: ir.TupleSpec(leaf, leaf),
+		Out: ir.TupleSpec(leaf, &ir.TreeSpec{Type: "builtins.dict", Keys: []any{"mm", "relu"}, Children: []*ir.TreeSpec{leaf, leaf}})})
+	for name, p := range map[string]*ir.Graph{"as it is": pattern, "flat": flat} {
+		matcher, err := NewMatcher(p, NameNodes())
+		require.NoError(t, err, name)
+		matches, err := matcher.Match(g)
+		require.NoError(t, err, name)
+		require.Len(t, matches, 1, name)
+		assert.Equal(t, map[string]*ir.Node{"mm": g.Lookup("mm"), "relu": g.Lookup("relu")}, matches[0].Names, name)
+	}
+}
+
+// A returned node of the pattern stands for any call of that name, with the
+// arguments that the pattern has.
+func TestNameMatch(t *testing.T) {
+	body, done := rewritten(t, def("x", "exp = torch.exp(x)", "exp_1 = torch.exp(x, out = exp)", "add = exp + exp_1", "return add"),
+		def("a", "relu = torch.relu(a)", "return relu"), def("a", "tanh = torch.tanh(a)", "return tanh"), NameMatch("exp"))
+	assert.Len(t, done, 1)
+	assert.Equal(t, []string{"tanh = torch.tanh(x)", "exp_1 = torch.exp(x, out = tanh)", "add = tanh + exp_1", "return add"}, body)
+}
+
 func TestNameNodesRefuses(t *testing.T) {
 	for name, want := range map[string]string{
 		"return m":             "to return a tuple",

@@ -83,10 +83,11 @@ func Softmax(x *Tensor, dim int, options ...any) *Tensor {
 	return function(FnSoftmax, with(options, x, dim)...)
 }
 
-// Sum returns the sum of all elements.
+// Sum returns the sum of all elements, or along the dimensions that follow: an int
+// or a []int, or as Kw("dim", …), with Kw("keepdim", true) and Kw("dtype", …).
 func Sum(x *Tensor, options ...any) *Tensor { return function(FnSum, with(options, x)...) }
 
-// Mean returns the mean of all elements.
+// Mean returns the mean of all elements; see [Sum] for options.
 func Mean(x *Tensor, options ...any) *Tensor { return function(FnMean, with(options, x)...) }
 
 // Flatten joins dimensions start to end, both included, into one: all of them, from
@@ -108,14 +109,15 @@ func WhereTuple(condition *Tensor) Tensors {
 	return As[Tensors](callTyped(FnWhere, "", nil, []any{condition}))
 }
 
-// Cat joins tensors along a dimension that they have.
-func Cat(tensors Seq, dim int, options ...any) *Tensor {
-	return function(FnCat, with(options, tensors.sequence(), dim)...)
+// Cat joins tensors along a dimension that they have: the first one, or the int
+// that follows, or Kw("dim", …).
+func Cat(tensors Seq, options ...any) *Tensor {
+	return function(FnCat, with(options, tensors.sequence())...)
 }
 
-// Stack joins tensors of one shape along a new dimension.
-func Stack(tensors Seq, dim int, options ...any) *Tensor {
-	return function(FnStack, with(options, tensors.sequence(), dim)...)
+// Stack joins tensors of one shape along a new dimension; see [Cat] for which.
+func Stack(tensors Seq, options ...any) *Tensor {
+	return function(FnStack, with(options, tensors.sequence())...)
 }
 
 // Zeros returns a tensor of zeros of the sizes. After the sizes may stand

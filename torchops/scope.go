@@ -122,6 +122,8 @@ func findScope(v any) *Scope {
 		return scopeOf(v, nil)
 	case List:
 		return scopeOfTensors(v)
+	case Tuple:
+		return scopeOfTensors(v)
 	case []*Tensor:
 		return scopeOfTensors(v)
 	case Tensors:

@@ -6,8 +6,8 @@ import (
 	"github.com/torchfx-go/torchfx/ir"
 )
 
-// A Seq is what takes a list of tensors: a [List] that the caller writes, or the
-// [Tensors] that an operator returned.
+// A Seq is what takes a list of tensors: a [List] or a [Tuple] that the caller
+// writes, or the [Tensors] that an operator returned.
 type Seq interface{ sequence() any }
 
 // A List is a list of tensors written by the caller: torch.List{x, y}.
@@ -20,6 +20,15 @@ func (l List) sequence() any {
 	}
 	return list
 }
+
+// A Tuple is a [List] that a trace records as Python's tuple: torch.Tuple{x, y} is
+// (x, y).
+type Tuple []*Tensor
+
+func (l Tuple) sequence() any { return l.PyTuple() }
+
+// PyTuple is l as a tuple of any values.
+func (l Tuple) PyTuple() ir.PyTuple { return ir.PyTuple(List(l).sequence().([]any)) }
 
 // Tensors is what an operator returns that makes several tensors: chunk, split,
 // unbind. In a trace it stands for the list, whose length is not known.

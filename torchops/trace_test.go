@@ -94,6 +94,29 @@ func TestTracedCallsAreRecorded(t *testing.T) {
 	}, s.lines)
 }
 
+// What has a default in Python is in the recording only where the caller gave it,
+// and as it was given.
+func TestTracedOptionsAreRecordedAsGiven(t *testing.T) {
+	s := &script{}
+	x, y := s.input("x"), s.input("y")
+	Cat(List{x, y})
+	Cat(List{x, y}, Kw("dim", 1))
+	Stack(List{x, y})
+	Stack(As[Seq](NewValue(s, "l")), -1)
+	Sum(x)
+	Sum(x, 1, Kw("keepdim", true))
+	Mean(x, Kw("keepdim", true), Kw("dim", []any{0, 1}))
+	assert.Equal(t, []string{
+		"v0 = call_function torch.cat([x, y])",
+		"v1 = call_function torch.cat([x, y], dim=1)",
+		"v2 = call_function torch.stack([x, y])",
+		"v3 = call_function torch.stack(l, -1)",
+		"v4 = call_function torch.sum(x)",
+		"v5 = call_function torch.sum(x, 1, keepdim=True)",
+		"v6 = call_function torch.mean(x, keepdim=True, dim=[0, 1])",
+	}, s.lines)
+}
+
 func TestTracedValuesHaveNoNumbers(t *testing.T) {
 	testenv.Libtorch(t) // which a call by name opens first
 	s := &script{}

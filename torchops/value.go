@@ -119,6 +119,8 @@ func recorderAt(v any, depth int) (found Recorder) {
 		return recorderOfAll(v, depth+1)
 	case []*Tensor:
 		return recorderAt(List(v), depth+1)
+	case Tuple:
+		return recorderAt(List(v), depth+1)
 	case List:
 		for _, t := range v {
 			found = joinRecorders(found, recorderAt(t, depth+1))
@@ -253,6 +255,8 @@ func As[R any](v any) R {
 func tensorList(v any) ([]*Tensor, bool) {
 	switch v := v.(type) {
 	case List:
+		return v, true
+	case Tuple:
 		return v, true
 	case Tensors:
 		return v.list, v.value.recorder == nil

@@ -60,6 +60,8 @@ func (t *Tracer) lowerValue(v any) ir.Arg {
 			items[i] = t.lower(x)
 		}
 		return ir.TupleOf(items...)
+	case torch.Tuple:
+		return t.lower(v.PyTuple())
 	case ir.PyTuple:
 		return ir.TupleOf(t.lowerAll(v)...)
 	case *ir.PyDict:

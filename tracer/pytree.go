@@ -25,6 +25,8 @@ func flattenAt(v any, depth int) (*ir.TreeSpec, []any) {
 	case nil, *torch.Tensor, torch.Value, torch.SymInt, torch.SymBool, torch.Tensors, nn.Module, ir.Arg,
 		placeholderMark, PHWithMeta, ArgCreator:
 		return ir.Leaf(), []any{v}
+	case torch.Tuple:
+		return flattenAt(v.PyTuple(), depth)
 	case ir.PyTuple:
 		specs, leaves := flattenAll(v, depth+1)
 		return ir.TupleSpec(specs...), leaves

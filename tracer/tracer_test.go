@@ -206,3 +206,23 @@ func TestConcurrentTracesAreIndependent(t *testing.T) {
 		assert.Equal(t, want, got[i])
 	}
 }
+
+// What stands for a tuple in Go stays one, wherever it stands.
+func TestTuplesOfTensors(t *testing.T) {
+	gm, err := trace(func(x, y *torch.Tensor) any {
+		cat := torch.Cat(torch.Tuple{x, y}, torch.Kw("dim", 1))
+		fn("torch.stack", torch.Tuple{x, y})
+		return []any{torch.Tuple{cat, x}, torch.List{y}}
+	}, "x, y")
+	require.Equal(t, `
+
+
+def forward(self, x, y):
+    cat = torch.cat((x, y), dim = 1)
+    stack = torch.stack((x, y));  stack = None
+    return [(cat, x), [y]]
+    `, code(t, gm, err))
+	gm, err = trace(func(x torch.Tuple) *torch.Tensor { return torch.Add(x[0], x[1]) }, "x", concrete("x", ir.PyTuple{tracer.PH, tracer.PH}))
+	require.NoError(t, err)
+	assert.Equal(t, 2, len(gm.Graph().Find(ir.Placeholder, nil)))
+}

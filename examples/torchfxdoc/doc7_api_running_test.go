@@ -80,16 +80,15 @@ func Example_transformer() {
 // printed result is of a replacement that had it too.)
 func Example_replacePattern() {
 	m := func(x, w1, w2 *torch.Tensor) *torch.Tensor {
-		m1 := torch.Sum(torch.Cat(torch.List{w1, w2}, 0))
-		m2 := torch.Sum(torch.Cat(torch.List{w1, w2}, 0))
-		max := func(t *torch.Tensor) any { return call("torch.max", t) }
-		return operator.Add(operator.Add(x, max(m1)), max(m2))
+		m1 := torch.Cat(torch.List{w1, w2}).Sum()
+		m2 := torch.Cat(torch.List{w1, w2}).Sum()
+		return operator.Add(operator.Add(x, torch.Max(m1)), torch.Max(m2))
 	}
 	pattern := func(w1, w2 *torch.Tensor) *torch.Tensor {
-		return torch.Sum(torch.Cat(torch.List{w1, w2}, 0))
+		return torch.Cat(torch.List{w1, w2}).Sum()
 	}
 	replacement := func(w1, w2 *torch.Tensor) *torch.Tensor {
-		return torch.Stack(torch.List{w1, w2}, 0)
+		return torch.Stack(torch.List{w1, w2})
 	}
 
 	tracedModule := must(torchfx.SymbolicTrace(m, tracer.Signature("x, w1, w2")))
@@ -99,10 +98,10 @@ func Example_replacePattern() {
 	// Output:
 	// 2
 	// def forward(self, x, w1, w2):
-	//     stack = torch.stack([w1, w2], 0)
+	//     stack = torch.stack([w1, w2])
 	//     max_1 = torch.max(stack);  stack = None
 	//     add = x + max_1;  x = max_1 = None
-	//     stack_1 = torch.stack([w1, w2], 0);  w1 = w2 = None
+	//     stack_1 = torch.stack([w1, w2]);  w1 = w2 = None
 	//     max_2 = torch.max(stack_1);  stack_1 = None
 	//     add_1 = add + max_2;  add = max_2 = None
 	//     return add_1

@@ -258,8 +258,7 @@ func attrs(gm *ir.GraphModule) map[string]any {
 func TestEditNodeCopy(t *testing.T) {
 	c := fxcase.Open(t, "edit_node_copy")
 	src := c.Before(trace(func(x, y *torch.Tensor) *torch.Tensor {
-		cat := torch.Dispatch(ir.CallFunction, fn("torch.cat"), []any{[]any{x, y}}, []torch.Kwarg{torch.Kw("dim", 1)})
-		return operator.GetItem(torch.As[*torch.Tensor](cat).View(-1), 0)
+		return operator.GetItem(torch.Cat(torch.List{x, y}, torch.Kw("dim", 1)).View(-1), 0)
 	}, "x, y")).Graph()
 	i := 0
 	for n := range src.Nodes() {
@@ -413,20 +412,4 @@ func TestEditHooks(t *testing.T) {
 	require.NoError(t, g.Erase(g.Find(ir.Placeholder, nil)[1]))
 	c.Same(gm, nil)
 	c.Result(map[string]any{"log": log})
-}
-
-func TestDceCustom(t *testing.T) {
-	c := fxcase.Open(t, "dce_custom")
-	gm := c.Before(trace(func(x *torch.Tensor) *torch.Tensor {
-		method(x, "add_", 1)
-		torch.Relu(x)
-		return x
-	}, "x"))
-	changed, err := gm.Graph().EliminateDeadCode(ir.UpstreamPurity(), ir.ImpureFunc(func(n *ir.Node) bool {
-		name := n.Target().String()
-		return n.IsImpure(ir.UpstreamPurity()) || n.Op() == ir.CallMethod && name[len(name)-1] == '_'
-	}))
-	require.NoError(t, err)
-	c.Same(gm, nil)
-	c.Result(map[string]any{"changed": changed})
 }

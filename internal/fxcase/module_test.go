@@ -169,18 +169,22 @@ func anys(texts []string) []any {
 // state lists the tensors of a graph module under their names in Python's state
 // dict: its own first, then those of its modules.
 func state(gm *ir.GraphModule) []string {
-	names := []string{}
+	own, below := []string{}, []string{}
 	for path, v := range gm.Attrs() {
 		switch v := v.(type) {
 		case *torch.Tensor:
-			names = append(names, path)
+			if strings.Contains(path, ".") {
+				below = append(below, path)
+			} else {
+				own = append(own, path)
+			}
 		case nn.Module:
 			for name := range nn.StateDict(v) {
-				names = append(names, path+"."+name)
+				below = append(below, path+"."+name)
 			}
 		}
 	}
-	return names
+	return append(own, below...)
 }
 
 func TestModuleRootDict(t *testing.T) {

@@ -37,12 +37,6 @@ func layers(ls ...nn.Layer) *nn.Sequential { return nn.NewSequential(ls...) }
 
 func relu() *nn.ReLU { return nn.NewReLU(nn.WithInplace(true)) }
 
-// cat concatenates what it gets in a list or a tuple.
-func cat(items any, args ...any) *torch.Tensor {
-	args, kw := torch.SplitKwargs(append([]any{items}, args...))
-	return torch.As[*torch.Tensor](torch.Dispatch(ir.CallFunction, fn("torch.cat"), args, kw))
-}
-
 type fire struct {
 	nn.Base             `forward:"x: torch.Tensor -> torch.Tensor"`
 	Squeeze             *nn.Conv2d
@@ -63,7 +57,7 @@ func newFire(in, squeeze, one, three int) *fire {
 
 func (f *fire) Forward(x *torch.Tensor) *torch.Tensor {
 	x = f.SqueezeActivation.Forward(f.Squeeze.Forward(x))
-	return cat([]any{f.Expand1x1Activation.Forward(f.Expand1x1.Forward(x)), f.Expand3x3Activation.Forward(f.Expand3x3.Forward(x))}, 1)
+	return torch.Cat(torch.List{f.Expand1x1Activation.Forward(f.Expand1x1.Forward(x)), f.Expand3x3Activation.Forward(f.Expand3x3.Forward(x))}, 1)
 }
 
 type squeezeNet struct {
@@ -116,11 +110,11 @@ func newShuffleUnit(in, out, stride int) *shuffleUnit {
 
 func (u *shuffleUnit) Forward(x *torch.Tensor) *torch.Tensor {
 	if u.stride > 1 {
-		return shuffle(cat(ir.PyTuple{u.Branch1.Forward(x), u.Branch2.Forward(x)}, torch.Kw("dim", 1)))
+		return shuffle(torch.Cat(torch.Tuple{u.Branch1.Forward(x), u.Branch2.Forward(x)}, torch.Kw("dim", 1)))
 	}
 	v, _ := torch.ValueOf(x)
 	half := v.Method("chunk", []any{2}, torch.Kw("dim", 1)).Unpack(2)
-	return shuffle(cat(ir.PyTuple{half[0], u.Branch2.Forward(half[1].Tensor())}, torch.Kw("dim", 1)))
+	return shuffle(torch.Cat(torch.Tuple{half[0].Tensor(), u.Branch2.Forward(half[1].Tensor())}, torch.Kw("dim", 1)))
 }
 
 // shuffle mixes the channels of two groups.
@@ -236,7 +230,7 @@ func (m *visionTransformer) Forward(x *torch.Tensor) *torch.Tensor {
 	x = method(method(x, "reshape", shape[0], 16, rows.Op("mul", columns)), "permute", 0, 2, 1)
 	v, _ = torch.ValueOf(x)
 	n := v.Attr("shape").Index(0)
-	x = cat([]any{method(m.ClassToken, "expand", n, -1, -1), x}, torch.Kw("dim", 1))
+	x = torch.Cat(torch.List{method(m.ClassToken, "expand", n, -1, -1), x}, torch.Kw("dim", 1))
 	x = nn.Call(m.Encoder, x)
 	return m.Heads.Forward(operator.GetItem(x, ir.PyTuple{ir.Slice{Start: ir.None{}, Stop: ir.None{}, Step: ir.None{}}, 0}))
 }
