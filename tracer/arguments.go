@@ -25,17 +25,24 @@ var (
 )
 
 // arguments makes the placeholders and what the traced function gets for them,
-// and the code generator where an argument is a container.
+// and the code generator where an argument is a container. Options behind the
+// arguments, as the functions of package torchops have them, are none unless
+// they have a name.
 func (t *Tracer) arguments(ft reflect.Type, params []nn.Param, method bool) ([]reflect.Value, *ir.PyTreeCodeGen, error) {
-	if params == nil {
-		params = defaultParams(ft)
-	}
-	if len(params) != ft.NumIn() {
-		return nil, nil, ir.Errorf(ir.ErrTrace, "trace: expected a name for each of %d parameters, got %d: %v", ft.NumIn(), len(params), params)
-	}
 	types := make([]reflect.Type, ft.NumIn())
 	for i := range types {
 		types[i] = ft.In(i)
+	}
+	last := len(types) - 1
+	hasOptions := last > 0 && ft.IsVariadic() && types[last] == reflect.TypeFor[[]any]() && (params == nil || len(params) == last)
+	if hasOptions {
+		types = types[:last]
+	}
+	if params == nil {
+		params = defaultParams(len(types))
+	}
+	if len(params) != len(types) {
+		return nil, nil, ir.Errorf(ir.ErrTrace, "trace: expected a name for each of %d parameters, got %d: %v", len(types), len(params), params)
 	}
 	values, tree, err := t.placeholders(types, params, method)
 	if err != nil {
@@ -47,15 +54,18 @@ func (t *Tracer) arguments(ft reflect.Type, params []nn.Param, method bool) ([]r
 			in[i] = fit(v, types[i], params[i].Name)
 		}
 	})
+	if hasOptions {
+		in = append(in, reflect.Zero(ft.In(last)))
+	}
 	return in, tree, err
 }
 
 // defaultParams names parameters that nobody named: x, or arg0, arg1 and so on.
-func defaultParams(ft reflect.Type) []nn.Param {
-	if ft.NumIn() == 1 {
+func defaultParams(n int) []nn.Param {
+	if n == 1 {
 		return []nn.Param{{Name: "x"}}
 	}
-	params := make([]nn.Param, ft.NumIn())
+	params := make([]nn.Param, n)
 	for i := range params {
 		params[i].Name = fmt.Sprintf("arg%d", i)
 	}

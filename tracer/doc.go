@@ -23,6 +23,9 @@
 // nodes, module calls, the lowering of arguments, and what loops and conditions
 // on traced values get, which otherwise is an error.
 //
+// Where a function of package torchops is itself what is traced, its options are
+// none: they become a parameter, variadic as they are, only by a name in a [Signature].
+//
 // What a trace cannot see: a branch on the number in a size is refused by the
 // compiler, since a size is a torch.SymInt; Bool, Len, Shape and the like of a
 // traced tensor panic with a *torch.Error, which Trace returns as an [*Error] with

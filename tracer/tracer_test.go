@@ -207,6 +207,38 @@ func TestConcurrentTracesAreIndependent(t *testing.T) {
 	}
 }
 
+// The options of a function of torch are none where the function itself is traced,
+// unless they have a name.
+func TestOptionsAreNoParameters(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		root any
+		opts []tracer.Option
+		want string
+	}{
+		{"a function", torch.Sigmoid, nil, "graph():\n    %x : [num_users=1] = placeholder[target=x]\n" +
+			"    %sigmoid : [num_users=1] = call_function[target=torch.sigmoid](args = (%x,), kwargs = {})\n    return sigmoid"},
+		{"names of the others", torch.Add, []tracer.Option{tracer.Signature("a, b")}, "graph():\n    %a : [num_users=1] = placeholder[target=a]\n" +
+			"    %b : [num_users=1] = placeholder[target=b]\n" +
+			"    %add : [num_users=1] = call_function[target=torch.add](args = (%a, %b), kwargs = {})\n    return add"},
+		{"a method", (*torch.Tensor).Tanh, nil, "graph():\n    %x : [num_users=1] = placeholder[target=x]\n" +
+			"    %tanh : [num_users=1] = call_method[target=tanh](args = (%x,), kwargs = {})\n    return tanh"},
+		{"given", torch.Sum, []tracer.Option{tracer.Signature("x, dim"), tracer.Concrete(map[string]any{"dim": []any{1}})}, "graph():\n" +
+			"    %x : [num_users=1] = placeholder[target=x]\n    %dim_1 : [num_users=1] = placeholder[target=dim_1]\n" +
+			"    %eq : [num_users=1] = call_function[target=operator.eq](args = (%dim_1, 1), kwargs = {})\n" +
+			"    %_assert : [num_users=0] = call_function[target=torch._assert](args = (%eq, dim has been specialized to have value 1 but got another value), kwargs = {})\n" +
+			"    %sum_1 : [num_users=1] = call_function[target=torch.sum](args = (%x, 1), kwargs = {})\n    return [sum_1]"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			gm, err := tracer.SymbolicTrace(tc.root, tc.opts...)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, gm.Graph().String())
+		})
+	}
+	_, err := tracer.SymbolicTrace(func(all ...any) any { return all }, tracer.Signature("a, b"))
+	assert.ErrorContains(t, err, "expected a name for each of 1 parameters, got 2")
+}
+
 // What stands for a tuple in Go stays one, wherever it stands.
 func TestTuplesOfTensors(t *testing.T) {
 	gm, err := trace(func(x, y *torch.Tensor) any {

@@ -38,13 +38,10 @@ func Open(t testing.TB, name string) *Case {
 // OpenDir is [Open] for a case that is kept in dir.
 func OpenDir(t testing.TB, dir string) *Case { return &Case{t, dir} }
 
-// Path returns where a file of the case is.
-func (c *Case) Path(name string) string { return filepath.Join(c.dir, name) }
-
 // Text returns a file of the case.
 func (c *Case) Text(name string) string {
 	c.t.Helper()
-	data, err := os.ReadFile(c.Path(name))
+	data, err := os.ReadFile(filepath.Join(c.dir, name))
 	require.NoError(c.t, err)
 	return string(data)
 }

@@ -36,6 +36,7 @@ func TestRwGetAttr(t *testing.T) {
 	testenv.Libtorch(t)
 	r := rewriteOf(t, "rw_get_attr", &twoWeights{W: torch.Ones(2), V: torch.Zeros(3)}, "")
 	r.counts(r.replace(&oneWeight{K: torch.Ones(1)}, func(x *torch.Tensor) *torch.Tensor { return add(x, 1) }))
+	r.State(r.gm)
 }
 
 func TestRwGraphPattern(t *testing.T) {
@@ -76,16 +77,15 @@ func (*negPlusOne) Forward(x *torch.Tensor) *torch.Tensor { return add(torch.Neg
 func TestRwReplacementAttribute(t *testing.T) {
 	testenv.Libtorch(t)
 	r := rewriteOf(t, "rw_replacement_attribute", &negPlusOne{}, "")
+	r.Seed()
 	m := &brings{W: torch.Full([]int{1}, 3.0), Inner: &inner{Lin: nn.NewLinear(1, 1)}}
-	_, err := torchfx.LoadState(m, r.Path("state.safetensors"))
-	require.NoError(t, err)
 	replacement, err := torchfx.SymbolicTrace(m)
 	require.NoError(t, err)
 	r.replace(torch.Neg, replacement)
 	r.same(map[string]any{"state": state(r.gm)})
 	v, _ := r.gm.Attr("inner.lin")
 	assert.Same(t, m.Inner.Lin, v)
-	r.computes()
+	r.Runs(r.gm)
 }
 
 type sigmoidReLU struct {
@@ -116,6 +116,7 @@ func (m *softmaxTanh) Forward(x *torch.Tensor) *torch.Tensor {
 func TestRwSubmodules(t *testing.T) {
 	testenv.Libtorch(t)
 	r := rewriteOf(t, "rw_submodules", &sigmoidReLU{Sigmoid: nn.NewSigmoid(), Submod: nn.NewReLU(), plus: 1}, "")
+	r.Seed()
 	r.replace(&sigmoidReLU{Sigmoid: nn.NewSigmoid(), Submod: nn.NewReLU()},
 		&softmaxTanh{Tanh: nn.NewTanh(), Lin: nn.NewLinear(2, 2), Sigmoid: nn.NewSoftmax(nn.WithDim(0))})
 	modules := [][]string{{"", "M"}}
@@ -124,6 +125,7 @@ func TestRwSubmodules(t *testing.T) {
 		modules = append(modules, []string{path, class[strings.LastIndexByte(class, '.')+1:]})
 	}
 	r.same(map[string]any{"modules": modules})
+	r.State(r.gm)
 }
 
 func TestRwMissingAttribute(t *testing.T) {
@@ -173,8 +175,9 @@ func TestDocReplacePatternTooFewParams(t *testing.T) {
 }
 
 func TestDocReplacePatternUnusedParam(t *testing.T) {
+	testenv.Libtorch(t)
 	r := rewriteOf(t, "doc_replace_pattern_unused_param", &negPlusReluOf{}, "")
 	r.replace(negXPlusReluY, func(x, y *torch.Tensor) *torch.Tensor { return torch.Relu(x) })
 	r.same(nil)
-	r.computes()
+	r.Runs(r.gm)
 }

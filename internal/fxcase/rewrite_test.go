@@ -1,18 +1,13 @@
 package fxcase_test
 
 import (
-	"encoding/binary"
-	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/torchfx-go/torchfx"
-	"github.com/torchfx-go/torchfx/export"
 	"github.com/torchfx-go/torchfx/internal/fxcase"
 	"github.com/torchfx-go/torchfx/internal/testenv"
-	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/rewriter"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -62,49 +57,6 @@ func (r *rewrite) same(facts map[string]any) {
 func (r *rewrite) counts(done []rewriter.Replaced) {
 	r.t.Helper()
 	r.same(map[string]any{"matches": len(done)})
-}
-
-// computes runs the rewritten module on the recorded inputs, tensors of float32,
-// and compares the bits of its result.
-func (r *rewrite) computes() {
-	r.t.Helper()
-	testenv.Libtorch(r.t)
-	var in []any
-	for _, x := range r.tensors("inputs.safetensors") {
-		in = append(in, x)
-	}
-	out, err := interpreter.New(r.gm).Run(background, in...)
-	require.NoError(r.t, err)
-	want := r.tensors("expected.safetensors")
-	require.Len(r.t, want, 1)
-	same, err := torch.Equal(want[0], out.(*torch.Tensor))
-	require.NoError(r.t, err)
-	assert.True(r.t, same, "expected %s, got %s", want[0], out)
-}
-
-// tensors reads a file's tensors of float32, in the order of their names.
-func (r *rewrite) tensors(name string) (all []*torch.Tensor) {
-	r.t.Helper()
-	f, err := export.OpenSafetensors(r.Path(name))
-	require.NoError(r.t, err)
-	defer f.Close()
-	for _, key := range slices.Sorted(slices.Values(f.Names())) {
-		saved, err := f.Tensor(key)
-		require.NoError(r.t, err)
-		require.Equal(r.t, ir.Float32, saved.DType)
-		data, err := saved.Bytes()
-		require.NoError(r.t, err)
-		values, shape := make([]float32, saved.Numel()), []int{}
-		_, err = binary.Decode(data, binary.LittleEndian, values)
-		require.NoError(r.t, err)
-		for _, n := range saved.Sizes {
-			shape = append(shape, int(n))
-		}
-		x, err := torch.From(values, shape...)
-		require.NoError(r.t, err)
-		all = append(all, x)
-	}
-	return all
 }
 
 // named traces a pattern whose parameters have names.
@@ -192,10 +144,11 @@ func TestRwDuplicatedOutputs(t *testing.T) {
 }
 
 func TestRwIdentityPattern(t *testing.T) {
+	testenv.Libtorch(t)
 	r := rewriteOf(t, "rw_identity_pattern", negPlusReluTwice, "x")
 	done := r.replace(named(t, "x", negPlusRelu), negPlusRelu)
 	r.same(map[string]any{"matches": anchorsAndPairs(done)})
-	r.computes()
+	r.Runs(r.gm)
 }
 
 func negPlusRelu(x *torch.Tensor) *torch.Tensor { return add(torch.Neg(x), torch.Relu(x)) }
@@ -254,9 +207,10 @@ func TestRwMultipleOutputs(t *testing.T) {
 func sigmoidPlusRelu(x *torch.Tensor) *torch.Tensor { return add(torch.Sigmoid(x), torch.Relu(x)) }
 
 func TestRwOneliner(t *testing.T) {
+	testenv.Libtorch(t)
 	r := rewriteOf(t, "rw_oneliner", negPlusReluTwice, "x")
 	r.counts(r.replace(negPlusRelu, torch.Relu))
-	r.computes()
+	r.Runs(r.gm)
 }
 
 func TestRwOverlapFirstWins(t *testing.T) {
