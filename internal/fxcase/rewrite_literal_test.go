@@ -35,7 +35,7 @@ func TestRwCallback(t *testing.T) {
 		g.Output(cur)
 		return g, nil
 	}
-	done := r.replace(func(a, b *torch.Tensor) *torch.Tensor { return torch.Add(a, b) }, nil, rewriter.WithFunc(sines))
+	done := r.replace(torch.Add, nil, rewriter.WithFunc(sines))
 	r.same(map[string]any{"matches": madeBy(done)})
 }
 
@@ -67,8 +67,7 @@ func timesTen(a *torch.Tensor) *torch.Tensor { return mul(a, 10) }
 
 func TestRwInjective(t *testing.T) {
 	r := rewriteOf(t, "rw_injective", twoAdds, "x, y")
-	r.counts(r.replace(func(a, b *torch.Tensor) *torch.Tensor { return torch.Add(a, b) },
-		func(a, b *torch.Tensor) *torch.Tensor { return torch.Mul(a, b) }))
+	r.counts(r.replace(torch.Add, torch.Mul))
 }
 
 func twoAdds(x, y *torch.Tensor) any { return ir.PyTuple{torch.Add(x, x), torch.Add(x, y)} }
@@ -96,7 +95,7 @@ func TestRwListPlaceholderAdjacent(t *testing.T) {
 		a, b := torch.Relu(x), torch.Relu(y)
 		return ir.PyTuple{torch.Cat(torch.List{a, b}), torch.Cat(torch.List{torch.Cat(torch.List{a, b}), b})}
 	}, "x, y")
-	m := r.replace(func(l torch.Seq) *torch.Tensor { return torch.Cat(l) }, func(l torch.Seq) *torch.Tensor { return torch.Hstack(l) })
+	m := r.replace(torch.Cat, torch.Hstack)
 	n := r.replace(torch.Relu, torch.Sigmoid)
 	r.same(map[string]any{"matches": []int{len(m), len(n)}})
 }
@@ -134,8 +133,7 @@ func TestRwPlaceholderMatchesLiteral(t *testing.T) {
 	r := rewriteOf(t, "rw_placeholder_matches_literal", func(x *torch.Tensor) any {
 		return ir.PyTuple{torch.Add(x, 3), torch.Add(torch.Ones(1), x), call("torch.add", 4, x)}
 	}, "x")
-	done := r.replace(named(t, "a, b", func(a, b *torch.Tensor) *torch.Tensor { return torch.Add(a, b) }),
-		func(a, b *torch.Tensor) *torch.Tensor { return torch.Sub(a, b) })
+	done := r.replace(named(t, "a, b", torch.Add), torch.Sub)
 	var pairs [][2]string
 	for _, d := range done {
 		pairs = append(pairs, pairsOf(d.Match)...)
