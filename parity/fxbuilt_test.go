@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -47,6 +48,7 @@ func TestParsed(t *testing.T) { record(t).same() }
 func TestNodes(t *testing.T)  { open("before/nodes.json") }
 func TestText(t *testing.T)   { replace("def forward(self, x): return x") }
 func TestMethod(t *testing.T) { var r recording; r.before(t) }
+func TestLocal(t *testing.T)  { record := trace; same(t, record(f)) }
 
 func record(t *testing.T) recording { return recording{read()} }
 func read() *ir.Graph               { g, _ := ir.ParseCode(""); return g }
@@ -55,14 +57,15 @@ func same(t *testing.T, g *ir.Graph) { same(t, g) }
 `), 0o600))
 	f := readTestFunctions(t, dir)
 	for test, text := range map[string]string{
-		"TestBuilt": "", "TestParsed": "ParseCode", "TestNodes": "before/nodes.json", "TestText": "def forward(self, x): return x", "TestMethod": "code.py",
+		"TestBuilt": "", "TestLocal": "", "TestParsed": "ParseCode", "TestNodes": "before/nodes.json", "TestText": "def forward(self, x): return x", "TestMethod": "code.py",
 	} {
 		assert.Equal(t, text, f.text(test), test)
 	}
 }
 
-// testFunctions are the functions and methods of a package's tests, by name.
-type testFunctions map[string][]ast.Node
+// testFunctions are the declarations of a folder's tests: under the name of their
+// package and their own, which for methods has a dot before it.
+type testFunctions map[string][]*ast.FuncDecl
 
 func readTestFunctions(t *testing.T, dir string) testFunctions {
 	t.Helper()
@@ -73,40 +76,96 @@ func readTestFunctions(t *testing.T, dir string) testFunctions {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		require.NoError(t, err)
 		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
-				all[f.Name.Name] = append(all[f.Name.Name], f.Body)
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
 			}
+			key := file.Name.Name + " " + f.Name.Name
+			if f.Recv != nil {
+				key = file.Name.Name + " ." + f.Name.Name
+			}
+			all[key] = append(all[key], f)
 		}
 	}
 	return all
 }
 
-// text returns what of a recorded program's text a function may come to read,
-// by itself or by what it mentions of its package's tests; "" if nothing.
-func (all testFunctions) text(name string) (found string) {
-	seen := map[string]bool{name: true}
-	for queue := []string{name}; len(queue) > 0 && found == ""; queue = queue[1:] {
-		for _, body := range all[queue[0]] {
-			ast.Inspect(body, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.Ident:
-					if n.Name == "ParseCode" {
-						found = n.Name
-					}
-					if all[n.Name] != nil && !seen[n.Name] {
-						seen[n.Name] = true
-						queue = append(queue, n.Name)
-					}
-				case *ast.BasicLit:
-					if s, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && isProgramText(s) {
-						found = s
-					}
-				}
-				return found == ""
-			})
+// text returns what of a recorded program's text a test may come to read, by
+// itself or by what it mentions of its package's tests; "" if nothing.
+func (all testFunctions) text(test string) (found string) {
+	for key := range all {
+		pkg, name, _ := strings.Cut(key, " ")
+		if name == test {
+			found = cmp.Or(found, all.textFrom(pkg, name))
 		}
 	}
 	return found
+}
+
+func (all testFunctions) textFrom(pkg, name string) (found string) {
+	seen := map[string]bool{}
+	var visit func(local map[string]bool) func(ast.Node) bool
+	follow := func(name string) {
+		if name == "ParseCode" {
+			found = name
+		}
+		if !seen[name] {
+			seen[name] = true
+			for _, f := range all[pkg+" "+name] {
+				ast.Inspect(f, visit(localNames(f)))
+			}
+		}
+	}
+	visit = func(local map[string]bool) func(ast.Node) bool {
+		return func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if n.Sel.Name == "ParseCode" {
+					found = n.Sel.Name
+				}
+				follow("." + n.Sel.Name)
+				ast.Inspect(n.X, visit(local))
+				return false
+			case *ast.Ident:
+				if !local[n.Name] {
+					follow(n.Name)
+				}
+			case *ast.BasicLit:
+				if s, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && isProgramText(s) {
+					found = s
+				}
+			}
+			return found == ""
+		}
+	}
+	follow(name)
+	return found
+}
+
+// localNames are the names that a function declares, which mean no other function.
+func localNames(f *ast.FuncDecl) map[string]bool {
+	local := map[string]bool{}
+	add := func(names ...*ast.Ident) {
+		for _, n := range names {
+			local[n.Name] = true
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Field:
+			add(n.Names...)
+		case *ast.ValueSpec:
+			add(n.Names...)
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if name, ok := left.(*ast.Ident); ok && n.Tok == token.DEFINE {
+					add(name)
+				}
+			}
+		}
+		return true
+	})
+	return local
 }
 
 // isProgramText tells a program's text, and a file of it.
