@@ -13,6 +13,7 @@ type builder struct {
 	faults     *faults
 	catalogue  *ir.Catalogue
 	record     string
+	release    release         // of the torch that exported, 0 where that is unknown
 	specs      []inputSpecJSON // of the outermost graph
 	namespaces map[string]bool
 	exprs      map[string]*ir.Expr        // by their text

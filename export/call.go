@@ -15,6 +15,7 @@ var getitem = ir.FuncOf("operator.getitem")
 // torch/_export/serde/serialize.py, except that arguments are bound by their
 // names in the schema and by nothing else.
 func (s *scope) call(n *nodeJSON) {
+	s.succeed(n)
 	t, err := s.resolve(n.target)
 	if err != nil {
 		s.fault(ir.ClassOf(err), "%v", err)
@@ -171,9 +172,12 @@ func (s *scope) bind(n *nodeJSON, schema *ir.Schema) (args []ir.Arg, kwargs []ir
 	for i := range n.inputs {
 		in := &n.inputs[i]
 		at, ok := schema.Arg(in.name)
+		if !ok {
+			if at, ok = s.formerArgument(schema, in); !ok {
+				continue
+			}
+		}
 		switch {
-		case !ok:
-			s.fault(ir.ErrFormat, "%s has no argument %q", schema.Op, clip(in.name))
 		case given[at] != nil:
 			s.fault(ir.ErrFormat, "argument %s is given twice", in.name)
 		default:
@@ -185,7 +189,7 @@ func (s *scope) bind(n *nodeJSON, schema *ir.Schema) (args []ir.Arg, kwargs []ir
 		p, in := &schema.Args[i], given[i]
 		if in == nil {
 			if p.Default == nil {
-				s.fault(ir.ErrFormat, "argument %s of %s is missing", p.Name, schema.Op)
+				s.fault(ir.ErrFormat, "argument %s of %s is missing%s", p.Name, schema.Op, s.was(schema))
 			}
 			gap = true
 			continue
@@ -194,7 +198,7 @@ func (s *scope) bind(n *nodeJSON, schema *ir.Schema) (args []ir.Arg, kwargs []ir
 			continue // noted by the decoder
 		}
 		if want := s.misfit(&in.arg, &p.Type); want != "" {
-			s.fault(ir.ErrFormat, "argument %s of %s: expected %s, got %s", p.Name, schema.Op, want, in.arg.describe())
+			s.fault(ir.ErrFormat, "argument %s of %s: expected %s, got %s%s", p.Name, schema.Op, want, in.arg.describe(), s.was(schema))
 		}
 		value := s.arg(&in.arg)
 		if in.byPosition(p) && !gap && !p.KeywordOnly {
@@ -227,5 +231,5 @@ func (s *scope) checkResults(n *nodeJSON, schema *ir.Schema) {
 	if slices.ContainsFunc(n.outputs, func(a argument) bool { return a.tag == asInvalid }) {
 		return
 	}
-	s.fault(ir.ErrFormat, "%s returns %d values: expected as many outputs, got %d", schema.Op, want, got)
+	s.fault(ir.ErrFormat, "%s returns %d values: expected as many outputs, got %d%s", schema.Op, want, got, s.was(schema))
 }

@@ -121,7 +121,7 @@ func (o *options) assemble(j *programJSON, st *state, record string, f *faults) 
 	if j == nil || j.module.graph == nil {
 		return nil
 	}
-	b := &builder{faults: f, catalogue: o.catalogue, record: record, specs: j.module.inputs}
+	b := &builder{faults: f, catalogue: o.catalogue, record: record, specs: j.module.inputs, release: releaseOf(j.torch)}
 	var module *ir.GraphModule
 	var outputs []any
 	if o.signatureOnly {

@@ -112,20 +112,37 @@ func (b *builder) resolveOperator(text string) (target, error) {
 	if t.schema = b.catalogue.Lookup(t.fn.Op()); t.schema != nil {
 		return t, nil
 	}
-	op := parts[2] + "::" + parts[3] + "." + parts[4]
-	if !b.hasNamespace(parts[2]) {
-		return t, ir.Errorf(ir.ErrUnsupported, "unknown operator %s: libtorch %s has no operators of %s; open the library that defines them first",
-			clip(op), b.catalogue.Version(), clip(parts[2]))
+	return t, b.unknown(parts[2] + "::" + parts[3] + "." + parts[4])
+}
+
+// unknown is the error of an operator that libtorch here does not have: it says
+// which releases have it, or what else may be the matter.
+func (b *builder) unknown(op string) error {
+	namespace, _, _ := strings.Cut(op, "::")
+	here := clip(op) + " in libtorch " + b.catalogue.Version()
+	switch has := whoHas(op, ""); {
+	case has != "":
+		return ir.Errorf(ir.ErrUnsupported, "unknown operator %s%s", here, has)
+	case pythonNamespaces[namespace]:
+		return ir.Errorf(ir.ErrUnsupported, "unknown operator %s, which has none of %s: PyTorch defines those in Python; decompose the program before it is saved", here, namespace)
+	case !b.hasNamespace(namespace):
+		return ir.Errorf(ir.ErrUnsupported, "unknown operator %s, which has none of %s; open the library that defines them first", here, clip(namespace))
+	}
+	newer := ""
+	if b.release > releaseOf(b.catalogue.Version()) {
+		newer = "; the program is of torch " + b.release.String() + ", which is newer"
 	}
 	// the search costs; a file with many unknown operators has enough hints soon
-	if b.searches++; b.searches > maxSearches {
-		return t, ir.Errorf(ir.ErrUnsupported, "unknown operator %s in libtorch %s", clip(op), b.catalogue.Version())
+	if b.searches++; b.searches <= maxSearches {
+		if near := b.catalogue.Nearest(op); near != "" {
+			newer += "; the nearest one is " + near
+		}
 	}
-	if near := b.catalogue.Nearest(t.fn.Op()); near != "" {
-		return t, ir.Errorf(ir.ErrUnsupported, "unknown operator %s; the nearest one of libtorch %s is %s", clip(op), b.catalogue.Version(), near)
-	}
-	return t, ir.Errorf(ir.ErrUnsupported, "unknown operator %s in libtorch %s", clip(op), b.catalogue.Version())
+	return ir.Errorf(ir.ErrUnsupported, "unknown operator %s%s", here, newer)
 }
+
+// pythonNamespaces are those of operators that PyTorch's own Python code defines.
+var pythonNamespaces = words(`prims quantized_decomposed rngprims debugprims _inductor_test`)
 
 // hasNamespace reports whether any known operator is in a namespace.
 func (b *builder) hasNamespace(ns string) bool {
