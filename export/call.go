@@ -34,6 +34,7 @@ func (s *scope) call(n *nodeJSON) {
 			args = append(args, s.arg(&n.inputs[i].arg))
 		}
 	default:
+		s.formerHigherOrder(n)
 		for i := range n.inputs {
 			in := &n.inputs[i]
 			if in.kind == kindPositional || in.name == "" {

@@ -35,7 +35,10 @@
 // JSON of schema 7 and 8), one root folder with files of torch.save inside
 // (torch 2.8), one root folder with raw payloads (torch 2.9 and later). All of
 // them make the same [Program]; what a generation leaves out, such as the texts of
-// guards before 2.9, follows from what it has. Programs of torch 2.4 and older,
+// guards before 2.9, follows from what it has. Operators changed, too: arguments
+// that are called otherwise now, and operators that another one took the place of,
+// are taken over, and what is not here is reported with the releases that have it
+// (history, upgrade). Programs of torch 2.4 and older,
 // TorchScript files and AOTInductor packages are recognised and refused by name.
 //
 // Files of torch.save are read as torch.load(weights_only=True) reads them, those

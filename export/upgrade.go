@@ -1,6 +1,9 @@
 package export
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -68,4 +71,32 @@ func (s *scope) was(schema *ir.Schema) string {
 		}
 	}
 	return ""
+}
+
+// formerHigherOrder brings the arguments of higher-order operators into the form
+// that they have now. Those have no schema; what they took is in their
+// __call__ in torch/_higher_order_ops of each release.
+func (s *scope) formerHigherOrder(n *nodeJSON) {
+	in := n.inputs
+	switch name := strings.TrimPrefix(n.target, "torch.ops.higher_order."); {
+	case name == "scan" && len(in) == 6: // 2.6: graph, init, xs, dim, reverse, additional inputs
+		if !isLiteral(in[3], ir.Int(0)) || !isLiteral(in[4], ir.Bool(false)) {
+			s.fault(ir.ErrUnsupported, "scan: expected dimension 0 and forwards, as torch 2.7 and later scan; export the model again")
+		}
+		n.inputs = slices.Delete(in, 3, 5)
+	case name == "associative_scan" && len(in) == 3 && in[2].arg.tag == asInt: // 2.5, 2.6: graph, xs, dim
+		if !isLiteral(in[2], ir.Int(0)) {
+			s.fault(ir.ErrUnsupported, "associative_scan: expected dimension 0, as torch 2.7 and later scan; export the model again")
+		}
+		in[2].arg = argument{tag: asTensors}
+	case name == "invoke_subgraph" && len(in) == 3 && elementTag[in[2].arg.tag] != asInvalid: // to 2.7: operands as a list
+		n.inputs = in[:2]
+		for _, a := range in[2].arg.list {
+			n.inputs = append(n.inputs, namedArgument{arg: a, kind: in[2].kind})
+		}
+	}
+}
+
+func isLiteral(in namedArgument, v ir.Arg) bool {
+	return in.arg.lit != nil && ir.EqualArgs(in.arg.lit, v)
 }

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -126,4 +127,29 @@ func schemaOf(t *testing.T, text string) *ir.Schema {
 	s, err := ir.ParseSchema(text)
 	require.NoError(t, err)
 	return s
+}
+
+// What earlier scans could do beside is refused, not dropped.
+func TestScanOfEarlierForm(t *testing.T) {
+	scan := func(edit func(inputs list)) error {
+		a := takeApartFile(t, filepath.Join("..", "parity", "testdata", "releases", "2.6.0", "scan_forward", "model.pt2"))
+		a.edit("serialized_exported_program.json", func(o object) {
+			for i := range o.graph()["nodes"].(list) {
+				if o.node(i)["target"] == "torch.ops.higher_order.scan" {
+					edit(o.node(i)["inputs"].(list))
+				}
+			}
+		})
+		p, err := a.open()
+		if err == nil {
+			assert.Contains(t, p.Graph.String(), "torch.ops.higher_order.scan](args = (%scan_combine_graph_0, [%c], [%x], []), kwargs = {})")
+		}
+		return err
+	}
+	require.NoError(t, scan(func(list) {}))
+	for at, arg := range map[int]object{3: {"as_int": 1}, 4: {"as_bool": true}} {
+		err := scan(func(inputs list) { inputs[at].(map[string]any)["arg"] = arg })
+		assert.ErrorIs(t, err, ir.ErrUnsupported)
+		assert.ErrorContains(t, err, "scan: expected dimension 0 and forwards, as torch 2.7 and later scan")
+	}
 }

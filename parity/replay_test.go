@@ -42,6 +42,18 @@ func TestRecordedCases(t *testing.T) {
 	}
 }
 
+// Programs of older releases run whose operators were replaced or called otherwise
+// since; scripts/record_releases.py made them.
+func TestProgramsOfOlderReleases(t *testing.T) {
+	testenv.Libtorch(t)
+	report, err := Run(t.Context(), []string{"testdata/releases"}, Options{})
+	require.NoError(t, err)
+	assert.NotEmpty(t, report.Results)
+	for _, r := range report.Results {
+		assert.Equal(t, Passed, r.Status, "%+v", r)
+	}
+}
+
 // The programs of custom operators, which TestRecordedCases sees refused, run
 // where the library is there.
 func TestReplayWithLibrary(t *testing.T) {
