@@ -92,6 +92,13 @@ func WithHandler(h interpreter.Handler) LoadOption {
 	return func(c *loadConfig) { c.running = append(c.running, interpreter.WithHandler(h)) }
 }
 
+// OnProgress has f called as a run goes on, with how many nodes are done and how
+// many there are; see [interpreter.OnProgress]. Runs at the same time call it at
+// the same time. Default: none.
+func OnProgress(f func(done, total int)) LoadOption {
+	return func(c *loadConfig) { c.running = append(c.running, interpreter.OnProgress(f)) }
+}
+
 // Load opens a .pt2 file that torch.export.save wrote, binds its weights, which
 // are mapped and not copied, and checks that this libtorch can run it. All that
 // is wrong with the file, and every operator, function and attribute that is not

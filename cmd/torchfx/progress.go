@@ -65,6 +65,48 @@ func (b bars) Begin(what string, total int64) setup.Task {
 	)...)}
 }
 
+// showNodes returns what shows how many nodes of a graph have run, and what ends
+// that when the run does, wherever it stopped: a bar on a terminal, a line for
+// each tenth elsewhere, nothing with --quiet.
+func showNodes(cmd *cobra.Command) (report func(done, total int), end func()) {
+	if quiet, _ := cmd.Flags().GetBool("quiet"); quiet {
+		return func(int, int) {}, func() {}
+	}
+	if showsProgress(cmd) {
+		return drawNodes(cmd.ErrOrStderr())
+	}
+	tenth := 0
+	return func(done, total int) {
+		if now := done * 10 / max(total, 1); now > tenth {
+			tenth = now
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d nodes\n", done, total)
+		}
+	}, func() {}
+}
+
+func drawNodes(w io.Writer) (report func(done, total int), end func()) {
+	var nodes *progressbar.ProgressBar
+	report = func(done, total int) {
+		if nodes == nil {
+			nodes = progressbar.NewOptions(total,
+				progressbar.OptionSetWriter(w),
+				progressbar.OptionSetDescription("nodes"),
+				progressbar.OptionSetRenderBlankState(true),
+				progressbar.OptionClearOnFinish(),
+				progressbar.OptionShowCount(),
+				progressbar.OptionSetWidth(24),
+				progressbar.OptionThrottle(100*time.Millisecond),
+			)
+		}
+		_ = nodes.Set(done)
+	}
+	return report, func() {
+		if nodes != nil {
+			_ = nodes.Finish()
+		}
+	}
+}
+
 type bar struct{ *progressbar.ProgressBar }
 
 func (b bar) At(done int64) { _ = b.Set64(done) }

@@ -25,6 +25,7 @@ type runFlags struct {
 	model   string
 	loose   bool
 	list    bool
+	shown   bool // how far the run is
 	libs    *[]string
 }
 
@@ -48,6 +49,9 @@ Results are named o0, o1, ... in the order of the leaves of what the program
 returns. Tensors go to the output file, in the format that its name ends in
 (.safetensors, .npz, .npy for a single one); everything else is printed, as a
 line "o1 = 7".
+
+--progress shows on standard error how many nodes of a long graph have run: a bar
+on a terminal, a line for each tenth elsewhere, nothing with --quiet.
 
 "-" is standard input, for the program or for one file, or standard output in the
 safetensors format.`,
@@ -82,6 +86,7 @@ safetensors format.`,
 	flags.StringVar(&f.model, "model", "", "the `NAME` of the program in an archive of several")
 	flags.BoolVar(&f.loose, "no-guards", false, "let inputs of other shapes and dtypes than exported through")
 	flags.BoolVar(&f.list, "list", false, "show the inputs and outputs and run nothing")
+	flags.BoolVar(&f.shown, "progress", false, "show how many nodes of the graph have run")
 	f.libs = libraryFlag(cmd)
 	return cmd
 }
@@ -107,6 +112,12 @@ func runModel(cmd *cobra.Command, path string, f runFlags) (err error) {
 	}
 	if f.loose {
 		opts = append(opts, torchfx.WithoutGuards())
+	}
+	progress := func() {}
+	if f.shown {
+		var report func(done, total int)
+		report, progress = showNodes(cmd)
+		opts = append(opts, torchfx.OnProgress(report))
 	}
 	for _, lib := range *f.libs {
 		opts = append(opts, torchfx.WithLibrary(lib))
@@ -150,6 +161,7 @@ func runModel(cmd *cobra.Command, path string, f runFlags) (err error) {
 	}
 	defer closeTensors(leaves)
 	results, err := p.RunFlat(cmd.Context(), leaves)
+	progress()
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -198,4 +199,56 @@ func TestRunRefusals(t *testing.T) {
 			assert.Empty(t, stdout)
 		})
 	}
+}
+
+// How far a run is stands on standard error, where somebody asked, and results
+// are what they were.
+func TestRunShowsProgress(t *testing.T) {
+	dir := recorded(t, "tiny_resnet")
+	args := []string{"run", filepath.Join(dir, "model.pt2"), "--inputs", filepath.Join(dir, "inputs.0.safetensors"), "--outputs"}
+	out := filepath.Join(t.TempDir(), "out.safetensors")
+	code, _, silent := invoke(nil, append(args, out)...)
+	require.Zero(t, code)
+	assert.NotContains(t, silent, "nodes")
+	want, err := os.ReadFile(out)
+	require.NoError(t, err)
+
+	code, stdout, stderr := invoke(nil, append(args, out, "--progress")...)
+	require.Zero(t, code)
+	assert.Empty(t, stdout)
+	lines := strings.Split(strings.TrimSpace(strings.TrimPrefix(stderr, silent)), "\n")
+	require.Len(t, lines, 10, stderr)
+	var done, total int
+	_, err = fmt.Sscanf(lines[9], "%d of %d nodes", &done, &total)
+	require.NoError(t, err)
+	assert.Equal(t, total, done)
+	assert.Greater(t, total, 20)
+	got, err := os.ReadFile(out)
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+
+	code, _, stderr = invoke(nil, append(args, out, "--progress", "--quiet")...)
+	require.Zero(t, code)
+	assert.Empty(t, stderr)
+}
+
+// The bar of a terminal counts nodes and is wiped at the end, also of a run that
+// failed on its way.
+func TestNodesAreDrawn(t *testing.T) {
+	for name, last := range map[string]int{"whole": 4, "stopped": 2} {
+		t.Run(name, func(t *testing.T) {
+			var w bytes.Buffer
+			report, end := drawNodes(&w)
+			for done := range last + 1 {
+				report(done, 4)
+			}
+			end()
+			text := w.String()
+			assert.Contains(t, text, "nodes")
+			assert.Contains(t, text, "(0/4)")
+			assert.True(t, strings.HasSuffix(strings.TrimRight(text, " "), "\r"), "%q", text)
+		})
+	}
+	_, end := drawNodes(io.Discard)
+	end() // nothing had begun
 }
