@@ -2,10 +2,12 @@ package interpreter
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 // An Interpreter runs the graph of a module node by node. Any number of
@@ -73,7 +75,8 @@ func New(module *ir.GraphModule, opts ...Option) *Interpreter {
 //   - It does not start when ctx is over, and ctx is looked at between nodes: one
 //     kernel, or one step of a handler, can outlive it. The error is then of
 //     class ir.ErrCancelled and wraps ctx.Err().
-//   - Arguments and attributes are lent: the run never closes them.
+//   - Arguments and attributes are lent: the run never closes them. Slices and
+//     maps of Go are lists and dicts, see [ir.PyValueOf].
 //   - A result belongs to the caller, every tensor in it to be closed by itself,
 //     even where it is an argument, an attribute or stands there twice. There is
 //     none on an error.
@@ -132,7 +135,7 @@ func (in *Interpreter) RunBoxed(ctx context.Context, args *[]any) (any, error) {
 		}
 		return nil, ir.Errorf(ir.ErrRuntime, "Interpreter.boxed_run expected %d arguments for placeholders but received %d (%s)", n, len(*args), detail)
 	}
-	taken := *args
+	taken := pyValues(*args)
 	*args = nil
 	r := in.begin(ctx, in.module, g, taken)
 	r.boxed = true
@@ -160,6 +163,7 @@ func (in *Interpreter) run(ctx context.Context, g *ir.Graph, args []any, kwargs 
 			return nil, err
 		}
 	}
+	args = pyValues(args)
 	r := in.begin(ctx, in.module, g, args)
 	r.env = o.Env
 	for _, v := range args {
@@ -170,6 +174,23 @@ func (in *Interpreter) run(ctx context.Context, g *ir.Graph, args []any, kwargs 
 		return out, err
 	}
 	return processOutputs(g, out)
+}
+
+// pyValues are the values of a run with containers of Go as Python's, see
+// [ir.PyValueOf].
+func pyValues(args []any) []any {
+	fresh := args
+	for i, v := range args {
+		switch v.(type) {
+		case nil, *torch.Tensor, bool, int64, float64, string:
+			continue
+		}
+		if &fresh[0] == &args[0] {
+			fresh = slices.Clone(args) // the caller's stay
+		}
+		fresh[i] = ir.PyValueOf(v)
+	}
+	return fresh
 }
 
 // processOutputs makes of a result what the caller of g gets. Where that fails,

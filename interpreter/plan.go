@@ -274,7 +274,7 @@ func (p *Plan) run(ctx context.Context, args []any) (any, error) {
 		return nil, err
 	}
 	defer p.put(f)
-	return f.run(ctx, args)
+	return f.run(ctx, pyValues(args))
 }
 
 // frame takes a frame that is idle, or makes one.

@@ -23,7 +23,8 @@ func (t *TreeSpec) FlattenCall(args []any, kwargs map[string]any, names []string
 		return nil, Errorf(ErrInput, "call: expected %s, got %d%s",
 			positional.arguments(names), len(args), keywordHint(positional, kwargs, names))
 	}
-	values, err := keywords.pick(dictOfMap(kwargs), keywords.Keys, "keyword arguments", "keyword")
+	given, _ := PyDictOf(kwargs)
+	values, err := keywords.pick(given, keywords.Keys, "keyword arguments", "keyword")
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package ir
 
 import (
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -149,35 +148,11 @@ func sequence(v any) ([]any, bool) {
 func (t *TreeSpec) splitDict(v any, path string) ([]any, error) {
 	d, ok := v.(*PyDict)
 	if !ok {
-		if d = dictOfMap(v); d == nil {
+		if d, ok = PyDictOf(v); !ok {
 			return nil, t.mismatch(v, path)
 		}
 	}
 	return t.pick(d, t.Keys, path, "key")
-}
-
-// dictOfMap makes a dict of a Go map, sorted, so that messages are the same in
-// every run.
-func dictOfMap(v any) *PyDict {
-	r := reflect.ValueOf(v)
-	if v == nil || r.Kind() != reflect.Map {
-		return nil
-	}
-	values := make(map[any]any, r.Len())
-	keys := make([]any, 0, r.Len())
-	for _, k := range r.MapKeys() {
-		key := k.Interface()
-		switch {
-		case k.CanInt():
-			key = k.Int()
-		case k.Kind() == reflect.String:
-			key = k.String()
-		}
-		keys = append(keys, key)
-		values[key] = r.MapIndex(k).Interface()
-	}
-	slices.SortFunc(keys, func(a, b any) int { return strings.Compare(keyText(a), keyText(b)) })
-	return &PyDict{keys, values}
 }
 
 // pick takes the values of keys out of d, which must have these and no others.
@@ -278,7 +253,8 @@ func (t *TreeSpec) dictOfObject(v any) *PyDict {
 		r = r.Elem()
 	}
 	if r.Kind() != reflect.Struct {
-		return dictOfMap(v)
+		d, _ := PyDictOf(v)
+		return d
 	}
 	names := make(map[string]string, len(t.Fields)+len(t.Absent)) // Go's spelling -> Python's
 	for _, name := range append(t.Fields[:len(t.Fields):len(t.Fields)], t.Absent...) {

@@ -149,6 +149,10 @@ func recorderAt(v any, depth int) (found Recorder) {
 		for _, item := range v {
 			found = joinRecorders(found, recorderAt(item, depth+1))
 		}
+	default:
+		if d, ok := ir.PyDictOf(v); ok {
+			return recorderAt(d, depth)
+		}
 	case ir.Slice:
 		for _, part := range []ir.Arg{v.Start, v.Stop, v.Step} {
 			if o, ok := part.(ir.Opaque); ok {

@@ -120,8 +120,10 @@ func (t *Tracer) container(r reflect.Value) ir.Arg {
 			items[i] = t.lower(r.Index(i).Interface())
 		}
 		return ir.ListOf(items...)
-	case r.Kind() == reflect.Map && r.Type().Key().Kind() == reflect.String:
-		return t.lower(sortedDict(r))
+	case r.Kind() == reflect.Map:
+		if d, ok := ir.PyDictOf(r.Interface()); ok {
+			return t.lower(d)
+		}
 	case isStruct(r.Type()):
 		return t.lower(objectOf(r))
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -12,8 +12,8 @@ import (
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// flatten takes containers apart: slices and arrays are lists, maps with string
-// keys are dicts in the order of their keys, structs are objects of their type.
+// flatten takes containers apart: slices and arrays are lists, maps are dicts in
+// the order of their keys, see [ir.PyDictOf], structs are objects of their type.
 // Everything else is a leaf.
 func flatten(v any) (*ir.TreeSpec, []any) { return flattenAt(v, 0) }
 
@@ -50,9 +50,10 @@ func flattenAt(v any, depth int) (*ir.TreeSpec, []any) {
 		}
 		specs, leaves := flattenAll(items, depth+1)
 		return ir.ListSpec(specs...), leaves
-	case r.Kind() == reflect.Map && r.Type().Key().Kind() == reflect.String:
-		d := sortedDict(r)
-		return flattenAt(d, depth)
+	case r.Kind() == reflect.Map:
+		if d, ok := ir.PyDictOf(v); ok {
+			return flattenAt(d, depth)
+		}
 	case isStruct(r.Type()):
 		return flattenAt(objectOf(r), depth)
 	}
@@ -65,20 +66,6 @@ func flattenAll(items []any, depth int) (specs []*ir.TreeSpec, leaves []any) {
 		specs, leaves = append(specs, spec), append(leaves, below...)
 	}
 	return specs, leaves
-}
-
-// sortedDict is a Go map as a dict: a map has no order of its own.
-func sortedDict(r reflect.Value) *ir.PyDict {
-	names := make([]string, 0, r.Len())
-	for _, key := range r.MapKeys() {
-		names = append(names, key.String())
-	}
-	slices.Sort(names)
-	d := &ir.PyDict{}
-	for _, name := range names {
-		d.Set(name, r.MapIndex(reflect.ValueOf(name).Convert(r.Type().Key())).Interface())
-	}
-	return d
 }
 
 // isStruct reports whether values of t are structs of the model's, plain or
@@ -207,14 +194,14 @@ func fit(v any, want reflect.Type, name string) reflect.Value {
 		}
 		return out
 	}
-	if d, ok := v.(*ir.PyDict); ok && want.Kind() == reflect.Map && want.Key().Kind() == reflect.String {
+	if d, ok := asDict(v); ok && want.Kind() == reflect.Map {
 		out := reflect.MakeMap(want)
 		for key, item := range d.All() {
-			k, ok := key.(string)
-			if !ok {
-				fail(ir.ErrTrace, "parameter %s: expected keys that are strings, got %T", name, key)
+			k, err := torch.Try(func() reflect.Value { return torch.Convert(key, want.Key()) })
+			if err != nil {
+				fail(ir.ErrTrace, "parameter %s: expected keys of the type %s, got %T", name, want.Key(), key)
 			}
-			out.SetMapIndex(reflect.ValueOf(k).Convert(want.Key()), fit(item, want.Elem(), fmt.Sprintf("%s[%q]", name, k)))
+			out.SetMapIndex(k, fit(item, want.Elem(), fmt.Sprintf("%s[%s]", name, keyText(key))))
 		}
 		return out
 	}
@@ -222,6 +209,22 @@ func fit(v any, want reflect.Type, name string) reflect.Value {
 		fail(ir.ErrTrace, "parameter %s: a %s cannot stand for a node; give it by Concrete", name, want)
 	}
 	return torch.Convert(v, want)
+}
+
+// asDict returns a dict, or a map of Go as one.
+func asDict(v any) (*ir.PyDict, bool) {
+	if d, ok := v.(*ir.PyDict); ok {
+		return d, true
+	}
+	return ir.PyDictOf(v)
+}
+
+// keyText is a key in an error's text.
+func keyText(key any) string {
+	if s, ok := key.(string); ok {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprint(key)
 }
 
 // stands reports whether a value of the type can stand for a node.
