@@ -129,7 +129,12 @@ func Data[T Element](t *Tensor) ([]T, error) {
 
 // Item returns the one element as bool, int64, float64 or complex128, and one of
 // a UInt64 tensor that int64 does not hold as uint64. Same as torch.Tensor.item.
-func (t *Tensor) Item() (any, error) { return item(nil, t) }
+func (t *Tensor) Item() (any, error) {
+	if t.Traced() {
+		return nil, &Error{Op: "item", Err: errRead}
+	}
+	return item(nil, t)
+}
 
 // item reads the one element of a tensor under the modes of a run.
 func item(m *libtorch.Mode, t *Tensor) (any, error) {

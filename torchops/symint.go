@@ -26,7 +26,7 @@ func N[T ~int | ~int64](n T) SymInt { return SymInt{n: int64(n)} }
 // the number is not known before the graph runs.
 func (n SymInt) Int() int {
 	if n.value.recorder != nil {
-		mustNot("SymInt.Int", ir.Errorf(ir.ErrTrace, "a traced size has no number yet: use the methods of SymInt, or give the argument as concrete"))
+		mustNot("SymInt.Int", ir.Errorf(ir.ErrTrace, noControlFlow+": a traced size has no number yet: use the methods of SymInt, or give the argument as concrete"))
 	}
 	return int(n.n)
 }

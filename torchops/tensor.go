@@ -39,7 +39,7 @@ func (t *Tensor) Handle() (*libtorch.Tensor, error) {
 	case t == nil:
 		return nil, ir.Errorf(ir.ErrType, "expected a tensor, got nil")
 	case t.value.recorder != nil:
-		return nil, errTraced
+		return nil, errRead
 	}
 	return t.handle, nil
 }

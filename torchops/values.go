@@ -110,6 +110,11 @@ func normalize(v any) (any, error) {
 	return v, nil
 }
 
+// errRead is the error of asking a traced value for what only a run knows, as a
+// condition of Go on x.Dim() does.
+var errRead = ir.Errorf(ir.ErrTrace, noControlFlow+": what stands for a node has no sizes, dtype or elements before the graph runs; "+
+	"x.Size(i), x.Value().Method and x.Value().Attr record the question")
+
 var errTraced = ir.Errorf(ir.ErrTrace, "a value that stands for a node has no elements: it can only be recorded")
 
 func listOf[T any](x []T, f func(T) any) []any {
