@@ -128,7 +128,11 @@ func (s *scope) define(name string, n *ir.Node) {
 		s.fault(ir.ErrFormat, "value %s has no entry in the value tables", clip(name))
 		return
 	}
-	n.Meta().Set(ir.MetaVal, s.value(name, entry))
+	val, further := s.value(name, entry)
+	n.Meta().Set(ir.MetaVal, val)
+	if further != "" {
+		n.Meta().Set(metaFurtherValue, further)
+	}
 }
 
 // use returns the node that yields a value.
@@ -226,11 +230,7 @@ func (s *scope) subgraph(a *argument) ir.Arg {
 		s.fault(ir.ErrFormat, "subgraph name %q: expected an identifier", clip(name))
 		return ir.None{}
 	}
-	path := name
-	if s.path != "" {
-		path = s.path + "." + name
-	}
-	m := s.builder.graphModule(a.more.graph, path)
+	m := s.builder.graphModule(a.more.graph, subPath(s.path, name))
 	if m == nil {
 		return ir.None{}
 	}

@@ -10,12 +10,15 @@ import (
 // A decoder turns JSON into the types of schema.go. It does not stop at a
 // fault: it notes where and what, leaves the zero value, and goes on.
 type decoder struct {
-	faults *faults
-	record string   // the record under reading, for messages
-	where  []string // what we are in, outermost first
-	newer  bool     // the file's minor version is above ours
-	old    bool     // schema 7 is read
-	graphs int      // nested graphs around us
+	faults  *faults
+	record  string            // the record under reading, for messages
+	where   []string          // what we are in, outermost first
+	newer   bool              // the file's minor version is above ours
+	foreign bool              // some object has a field that is not known
+	kept    map[string]string // such fields, by their place
+	path    string            // of the subgraph under reading
+	old     bool              // schema 7 is read
+	graphs  int               // nested graphs around us
 
 	signatureOnly bool // leave the nodes of the graph out
 }
@@ -61,9 +64,9 @@ func (d *decoder) scan(v jsonValue, f *fields, vals []jsonValue) bool {
 		i := f.find(key, next)
 		switch {
 		case i < 0:
-			if d.newer {
+			if d.foreign = true; d.newer {
 				k, _ := key.str()
-				d.faults.warn("%s: unknown field %q of %s is ignored", d.record, clip(k), f.what)
+				d.faults.warn("%s: unknown field %q of %s means nothing here", d.record, clip(k), f.what)
 			}
 		case vals[i].is():
 			d.fault(ir.ErrFormat, "field %s of %s is there twice", f.names[i], f.what)

@@ -31,6 +31,7 @@ func (d *decoder) program(v jsonValue) *programJSON {
 	if !d.version(vals[3], p) {
 		return nil
 	}
+	d.keep("program", v, programFields)
 	p.verifiers = d.strings(vals[4], "verifiers")
 	p.torch = d.str(vals[5], "torch_version")
 	p.guards = d.strings(vals[6], "guards_code")
@@ -69,7 +70,7 @@ func (d *decoder) version(v jsonValue, p *programJSON) bool {
 		return false
 	}
 	if d.newer = p.minor > schemaMinor; d.newer {
-		d.faults.warn("%s: schema version %d.%d is newer than %d.%d, the newest one known: unknown fields are ignored",
+		d.faults.warn("%s: schema version %d.%d is newer than %d.%d, the newest one known: what it added means nothing here",
 			d.record, p.major, p.minor, schemaMajor, schemaMinor)
 	}
 	return true
@@ -83,6 +84,7 @@ func (d *decoder) ranges(v jsonValue) []rangeJSON {
 		if !d.object(item, rangeFields, f[:]) {
 			return
 		}
+		d.keep("range "+key, item, rangeFields)
 		out = append(out, rangeJSON{key, d.bound(f[0]), d.bound(f[1])})
 	})
 	return out
@@ -101,6 +103,7 @@ func (d *decoder) module(v jsonValue, m *graphModuleJSON) {
 	if !d.object(v, moduleFields, f[:]) {
 		return
 	}
+	d.keep("graph module", v, moduleFields)
 	if f[0].is() {
 		m.graph = d.graph(f[0])
 	}
@@ -129,6 +132,7 @@ func (d *decoder) graph(v jsonValue) *graphJSON {
 	if !d.object(v, graphFields, f[:]) {
 		return nil
 	}
+	d.keep("graph "+d.path, v, graphFields)
 	entries := 0
 	for _, i := range []int{3, 4, 5, 7, 8} {
 		if f[i].is() {
@@ -168,7 +172,7 @@ func (d *decoder) node(i int, v jsonValue) nodeJSON {
 		return nodeJSON{}
 	}
 	// name and outputs come first, because they name the node in messages about the rest
-	n := nodeJSON{}
+	n := nodeJSON{further: d.further(v, nodeFields)}
 	if f[5].is() && !f[5].null() {
 		n.name = d.str(f[5], "name")
 	}
@@ -209,7 +213,7 @@ func (d *decoder) namedArgument(v jsonValue) namedArgument {
 	if !d.object(v, argFields, f[:]) {
 		return namedArgument{}
 	}
-	a := namedArgument{name: d.str(f[0], "name")}
+	a := namedArgument{name: d.str(f[0], "name"), further: d.further(v, argFields)}
 	if a.name != "" {
 		defer d.in("argument " + clip(a.name))()
 	}
@@ -232,6 +236,7 @@ func (d *decoder) signature(v jsonValue, m *graphModuleJSON) {
 	if !d.object(v, signatureFields, f[:]) {
 		return
 	}
+	d.keep("signature", v, signatureFields)
 	d.list(f[0], "input_specs", func(i int, item jsonValue) {
 		defer d.in("input spec " + strconv.Itoa(i))()
 		m.inputs = append(m.inputs, d.inputSpec(item))
@@ -248,6 +253,7 @@ func (d *decoder) moduleCall(v jsonValue) moduleCallJSON {
 		return moduleCallJSON{}
 	}
 	c := moduleCallJSON{fqn: d.str(f[0], "fqn")}
+	d.keep("call "+c.fqn, v, callFields)
 	if !f[1].is() {
 		return c
 	}
@@ -256,6 +262,7 @@ func (d *decoder) moduleCall(v jsonValue) moduleCallJSON {
 	if !d.object(f[1], callSignature, s[:]) {
 		return c
 	}
+	d.keep("call signature "+c.fqn, f[1], callSignature)
 	c.signature = &moduleSignatureJSON{inSpec: d.str(s[2], "in_spec"), outSpec: d.str(s[3], "out_spec"), argNames: d.strings(s[4], "forward_arg_names")}
 	d.list(s[0], "inputs", func(_ int, item jsonValue) { c.signature.inputs = append(c.signature.inputs, d.argument(item)) })
 	d.list(s[1], "outputs", func(_ int, item jsonValue) { c.signature.outputs = append(c.signature.outputs, d.argument(item)) })

@@ -1,6 +1,10 @@
 package export
 
-import "github.com/torchfx-go/torchfx/ir"
+import (
+	"cmp"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
 
 // A specVariant is one variant of the unions InputSpec and OutputSpec: the kind
 // it is, its fields, and the place of the target among them.
@@ -50,6 +54,7 @@ func (d *decoder) inputSpec(v jsonValue) inputSpecJSON {
 	if !d.object(value, variant.fields, f[:len(variant.fields.names)]) {
 		return spec
 	}
+	defer func() { d.keep("input "+cmp.Or(spec.target, spec.arg.ref), value, variant.fields) }()
 	switch {
 	case tag == "user_input":
 		if f[0].is() {
@@ -115,6 +120,7 @@ func (d *decoder) outputSpec(v jsonValue) outputSpecJSON {
 	if !d.object(value, variant.fields, f[:len(variant.fields.names)]) {
 		return spec
 	}
+	defer func() { d.keep("output "+cmp.Or(spec.target, spec.arg.ref), value, variant.fields) }()
 	switch {
 	case !f[0].is():
 	case spec.kind == UserOutput:

@@ -49,7 +49,8 @@
 //
 // Programs are written as torch 2.15 writes them, whatever generation they came
 // from, for torch.export.load to open. A program that was read and not changed loads
-// to an equal program. See [Save] for what is refused.
+// to an equal program; fields that a later minor version of the schema added are in it
+// where they were (further). See [Save] for what is refused.
 //
 // # Trust
 //

@@ -31,9 +31,15 @@ func takeApart(t testing.TB, program string) *testArchive {
 
 func takeApartFile(t testing.TB, path string) *testArchive {
 	t.Helper()
-	z, err := zip.OpenReader(path)
+	data, err := os.ReadFile(path)
 	require.NoError(t, err)
-	defer z.Close()
+	return takeApartBytes(t, data)
+}
+
+func takeApartBytes(t testing.TB, archive []byte) *testArchive {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	require.NoError(t, err)
 	a := &testArchive{t: t, records: map[string][]byte{}}
 	isFlat := slices.ContainsFunc(z.File, func(f *zip.File) bool { return !strings.Contains(f.Name, "/") })
 	for _, f := range z.File {

@@ -66,6 +66,7 @@ func (g *graphEncoder) call(n *ir.Node) {
 		}
 		g.key("name")
 		g.str(g.callName(n))
+		g.members(furtherOf(n).node)
 	})
 }
 
@@ -90,6 +91,7 @@ func (g *graphEncoder) argument(name string, a ir.Arg, t *ir.Type, kind argKind)
 		g.arg(a, t)
 		g.key("kind")
 		g.int(int64(kind))
+		g.members(furtherOf(g.node).args[name])
 	})
 }
 

@@ -1,6 +1,10 @@
 package export
 
-import "github.com/torchfx-go/torchfx/ir"
+import (
+	"cmp"
+
+	"github.com/torchfx-go/torchfx/ir"
+)
 
 // signature writes what the inputs and outputs of the outermost graph are. Names
 // come from the graph, so that they cannot disagree.
@@ -51,6 +55,7 @@ func (e *encoder) inputSpec(s *InputSpec, n *ir.Node, g *graphEncoder) {
 				e.str(s.Name)
 				e.key("value")
 				g.literal(s.Constant)
+				e.members(e.p.further["input "+s.Name])
 			})
 		})
 		return
@@ -74,6 +79,7 @@ func (e *encoder) inputSpec(s *InputSpec, n *ir.Node, g *graphEncoder) {
 				e.key("persistent")
 				e.bool(s.Persistent)
 			}
+			e.members(e.p.further["input "+cmp.Or(s.Target, n.Name())])
 		})
 	})
 }
@@ -96,6 +102,7 @@ func (e *encoder) outputSpec(s *OutputSpec, value ir.Arg, g *graphEncoder) {
 				e.key(field)
 				e.str(s.Target)
 			}
+			e.members(e.p.further["output "+cmp.Or(s.Target, s.Name)])
 		})
 	})
 }

@@ -101,8 +101,8 @@ func (p *jsonParser) push() error {
 	return nil
 }
 
-// document parses the one value of the text, without recursion.
-func (p *jsonParser) document() error {
+// one parses a value, without recursion.
+func (p *jsonParser) one() error {
 	if err := p.value(); err != nil {
 		return err
 	}
@@ -110,6 +110,14 @@ func (p *jsonParser) document() error {
 		if err := p.member(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// document parses the one value of the text.
+func (p *jsonParser) document() error {
+	if err := p.one(); err != nil {
+		return err
 	}
 	if p.peek() != 0 || p.at < len(p.text) {
 		return p.fail("expected the end, got more text")

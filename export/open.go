@@ -209,6 +209,7 @@ func (o *options) program(a *archive, src *source, f *faults) *Program {
 	if p == nil {
 		return nil
 	}
+	p.further = d.kept
 	p.Name, p.Samples = src.name, src.samples != ""
 	if p.Samples {
 		p.samples = func() ([]byte, error) { return a.live(src.samples) }

@@ -43,6 +43,7 @@ type Program struct {
 	// what is of no use here and goes into a file that is written of the program
 	opset    map[string]int64
 	unparsed map[string]string      // texts of expressions by the symbols that stand for them
+	further  map[string]string      // members of objects that are not known, by the place of the object
 	samples  func() ([]byte, error) // the record of sample inputs, unopened; nil where there is none
 }
 

@@ -74,6 +74,7 @@ type nodeJSON struct {
 	outputs []argument
 	meta    []stringPair
 	single  hopReturn
+	further string // members that are not known
 }
 
 type stringPair struct{ key, value string }
@@ -97,9 +98,10 @@ const (
 )
 
 type namedArgument struct {
-	name string
-	arg  argument
-	kind argKind
+	name    string
+	arg     argument
+	kind    argKind
+	further string // members that are not known
 }
 
 // An argument is one value of the 31-fold union Argument.

@@ -268,7 +268,7 @@ func (e *payloadEncoder) tensor(w *jsonWriter, dir, name string, t *Tensor, weig
 		m := t.TensorMeta()
 		(&metaEncoder{jsonWriter: w, p: e.p, fault: func(c *ir.Class, format string, args ...any) {
 			e.faults.add(c, "state "+strings.ReplaceAll(name, "%", "%%")+": "+format, args...)
-		}}).tensor(m)
+		}}).tensor(m, "")
 	})
 }
 
