@@ -45,6 +45,21 @@ func (t *Tensor) ptr() (uint64, bool) {
 	return t.handle.ptr()
 }
 
+// Same reports whether t and u are handles of one tensor, as Python's "is" asks.
+func (t *Tensor) Same(u *Tensor) bool {
+	p, ok := t.ptr()
+	if !ok {
+		return false
+	}
+	defer t.unuse()
+	q, ok := u.ptr()
+	if !ok {
+		return false
+	}
+	defer u.unuse()
+	return p == q
+}
+
 // TensorInfo describes a tensor.
 type TensorInfo struct {
 	DType        ir.DType

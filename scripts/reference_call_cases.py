@@ -589,6 +589,18 @@ def sparse(m):
         yield "torch.Tensor." + name, [dense], {}
 
 
+def numbers(m):
+    """The functions of math on numbers of all sizes: the last bits are those of the C library and of CPython."""
+    of_one = "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p cbrt erf erfc gamma lgamma sqrt degrees radians"
+    values = [0.0, -0.0, 1.0, 0.5, -0.5, 2.0, 23.0, 24.5, 140.5, -170.5, 171.7, 200.5, -3.0, 709.8, -745.2, 1e16, 1e-21, 1e300, inf, -inf, nan]
+    values += (m.n(12, dtype=torch.float64) * 10).tolist() + m.n(12, dtype=torch.float64).tolist()
+    for name, x in itertools.product(of_one.split(), values):
+        yield "math." + name, [x], {}
+    for name in ("pow", "atan2", "hypot", "fmod", "remainder"):
+        for x, y in zip(values, values[7:] + values[:7]):
+            yield "math." + name, [x, y], {}
+
+
 def calls():
-    for topic in (activations, dropouts, embeddings, norms, pools, sampling, losses, attention, linear_algebra, shapes, operators, signal, masked, sparse):
+    for topic in (activations, dropouts, embeddings, norms, pools, sampling, losses, attention, linear_algebra, shapes, operators, signal, masked, sparse, numbers):
         yield from topic(Maker())

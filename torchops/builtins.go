@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -19,19 +20,19 @@ func init() {
 	define("builtins.abs", "x", func(m *libtorch.Mode, a []any) (any, error) {
 		return unary(m, "abs()", "aten::abs", absolute, a[0])
 	})
-	define("builtins.int", "x?", func(m *libtorch.Mode, a []any) (any, error) {
-		if a[0] == nil {
-			return int64(0), nil
+	constructor("int", int64(0), 2, func(m *libtorch.Mode, a []any) (any, error) {
+		if len(a) == 2 {
+			return intOfBase(m, a[0], a[1])
 		}
 		return toInt(m, a[0])
 	})
-	define("builtins.float", "x?", func(m *libtorch.Mode, a []any) (any, error) {
-		if a[0] == nil {
-			return 0.0, nil
-		}
-		return toFloat(m, a[0])
+	constructor("float", 0.0, 1, func(m *libtorch.Mode, a []any) (any, error) { return toFloat(m, a[0]) })
+	constructor("bool", false, 1, func(m *libtorch.Mode, a []any) (any, error) { return truthOf(m, a[0]) })
+	constructor("list", []any{}, 1, func(m *libtorch.Mode, a []any) (any, error) { return iterate(m, a[0]) })
+	constructor("tuple", ir.PyTuple{}, 1, func(m *libtorch.Mode, a []any) (any, error) {
+		x, err := iterate(m, a[0])
+		return ir.PyTuple(x), err
 	})
-	define("builtins.bool", "x?", func(m *libtorch.Mode, a []any) (any, error) { return truthOf(m, a[0]) })
 	define("builtins.len", "obj", func(_ *libtorch.Mode, a []any) (any, error) {
 		t, ok := a[0].(*Tensor)
 		if !ok {
@@ -71,17 +72,15 @@ func init() {
 		return Invoke(m, ir.FuncOf("operator.pow"), a, nil)
 	})
 	define("builtins.divmod", "a, b", func(m *libtorch.Mode, a []any) (any, error) {
+		if isTensor(a[0]) || isTensor(a[1]) || isSequence(a[0]) || isSequence(a[1]) {
+			return nil, typeErrorf("unsupported operand type(s) for divmod(): '%s' and '%s'", typeName(a[0]), typeName(a[1]))
+		}
 		q, err := Invoke(m, ir.FuncOf("operator.floordiv"), a, nil)
 		if err != nil {
 			return nil, err
 		}
 		r, err := Invoke(m, ir.FuncOf("operator.mod"), a, nil)
 		return ir.PyTuple{q, r}, err
-	})
-	define("builtins.list", "iterable?", func(m *libtorch.Mode, a []any) (any, error) { return iterate(m, a[0]) })
-	define("builtins.tuple", "iterable?", func(m *libtorch.Mode, a []any) (any, error) {
-		x, err := iterate(m, a[0])
-		return ir.PyTuple(x), err
 	})
 	define("builtins.getattr", "*args", func(m *libtorch.Mode, a []any) (any, error) {
 		args := a[0].([]any)
@@ -98,6 +97,41 @@ func init() {
 		}
 		return v, err
 	})
+}
+
+// constructor registers a type of Python that is called: without an argument it gives
+// a constant.
+func constructor(name string, empty any, most int, f func(m *libtorch.Mode, a []any) (any, error)) {
+	define("builtins."+name, "*args", func(m *libtorch.Mode, a []any) (any, error) {
+		args := a[0].([]any)
+		switch {
+		case len(args) > most:
+			return nil, typeErrorf("%s expected at most %d argument%s, got %d", name, most, plural(most), len(args))
+		case len(args) == 0:
+			return empty, nil
+		}
+		return f(m, args)
+	})
+}
+
+// intOfBase is int(text, base).
+func intOfBase(m *libtorch.Mode, v, base any) (any, error) {
+	n, err := indexNumber(m, base)
+	if err != nil {
+		return nil, err
+	}
+	if n != 0 && (n < 2 || n > 36) {
+		return nil, ir.Errorf(ir.ErrValue, "int() base must be >= 2 and <= 36, or 0")
+	}
+	s, ok := v.(string)
+	if !ok {
+		return nil, typeErrorf("int() can't convert non-string with explicit base")
+	}
+	i, err := strconv.ParseInt(strings.TrimSpace(s), int(n), 64)
+	if err != nil {
+		return nil, ir.Errorf(ir.ErrValue, "invalid literal for int() with base %d: '%s'", n, s)
+	}
+	return i, nil
 }
 
 // round is Python's: halves go to even, also in the decimal digits, since the
@@ -178,7 +212,7 @@ func roundToUnit(x *big.Rat, unit *big.Int, finish func(*big.Rat) (any, error)) 
 // toInt is int(v).
 func toInt(m *libtorch.Mode, v any) (any, error) {
 	if s, ok := v.(string); ok {
-		n, err := strconv.ParseInt(s, 10, 64)
+		n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
 		if err != nil {
 			return nil, ir.Errorf(ir.ErrValue, "invalid literal for int() with base 10: '%s'", s)
 		}
@@ -197,7 +231,7 @@ func toInt(m *libtorch.Mode, v any) (any, error) {
 // toFloat is float(v).
 func toFloat(m *libtorch.Mode, v any) (any, error) {
 	if s, ok := v.(string); ok {
-		x, err := strconv.ParseFloat(s, 64)
+		x, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 		if err != nil {
 			return nil, ir.Errorf(ir.ErrValue, "could not convert string to float: '%s'", s)
 		}
@@ -209,8 +243,19 @@ func toFloat(m *libtorch.Mode, v any) (any, error) {
 
 // iterate returns the items of v; those of a tensor are its rows.
 func iterate(m *libtorch.Mode, v any) ([]any, error) {
-	if v == nil {
-		return []any{}, nil
+	switch v := v.(type) {
+	case string:
+		runes := []any{}
+		for _, r := range v {
+			runes = append(runes, string(r))
+		}
+		return runes, nil
+	case *ir.PyDict:
+		keys := []any{}
+		for key := range v.All() {
+			keys = append(keys, key)
+		}
+		return keys, nil
 	}
 	if t, ok := v.(*Tensor); ok {
 		info, err := t.info()
@@ -260,9 +305,6 @@ func (e *extremum) of(m *libtorch.Mode, values []any) (best any, err error) {
 		return nil, typeErrorf("Cannot specify a default for %s() with multiple positional arguments", e.name)
 	case len(values) == 1:
 		over := values[0]
-		if over == nil {
-			return nil, typeErrorf("'NoneType' object is not iterable")
-		}
 		if values, err = iterate(m, over); err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package torchops
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -149,11 +150,21 @@ func (c *call) number(t *Tensor) (any, error) {
 func (c *call) integer(v any) (int64, bool, error) {
 	if t, isTensor := v.(*Tensor); isTensor {
 		info, err := t.info()
-		if err != nil || !info.DType.IsInt() {
+		if err != nil || c.public && !info.DType.IsInt() {
 			return 0, false, err
 		}
 		if v, err = c.number(t); err != nil {
 			return 0, false, err
+		}
+		if !c.public { // torch.ops asks for int(t)
+			if z, isComplex := v.(complex128); isComplex && imag(z) == 0 {
+				v = real(z)
+			}
+			if x, isFloat := v.(float64); isFloat {
+				if v, err = floatToInt(math.Trunc(x)); err != nil {
+					return 0, false, nil
+				}
+			}
 		}
 	}
 	switch v := v.(type) {
@@ -171,6 +182,9 @@ func (c *call) float(v any) (float64, bool, error) {
 		if v, err = c.number(t); err != nil {
 			return 0, false, err
 		}
+	}
+	if z, isComplex := v.(complex128); isComplex && !c.public && imag(z) == 0 {
+		v = real(z)
 	}
 	k := kindOf(v)
 	return asFloat(v), k != notNumber && k != complexKind, nil

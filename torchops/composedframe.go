@@ -1,7 +1,6 @@
 package torchops
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,23 +43,6 @@ func (c *composed) compute(f *frame, scope *Scope) any {
 	}
 	done = true
 	return result
-}
-
-// checkTensors refuses what is no tensor where Python's operators would: the
-// dispatcher makes a tensor of a number.
-func (f *frame) checkTensors() {
-	for i, p := range f.of.params {
-		if strings.HasSuffix(p.name, "_lengths") {
-			continue // of ctc_loss: lists of numbers too
-		}
-		switch _, isTensor := f.values[i].(*Tensor); {
-		case isTensor:
-		case i == 0 && p.name == "self":
-			f.fail(ir.ErrAttribute, "'%s' object is no tensor, on which %s is called", typeName(f.values[i]), f.of.name)
-		case p.annotation == "Tensor", p.annotation == "Tensor | MaskedTensor", p.annotation == "Tensor | None" && f.values[i] != nil:
-			f.fail(ir.ErrType, "%s(): argument '%s' (position %d) must be Tensor, not %s", f.of.name, p.name, i+1, typeName(f.values[i]))
-		}
-	}
 }
 
 func (f *frame) isArgument(t *Tensor) bool {
@@ -112,9 +94,10 @@ func (f *frame) op(name string, args ...any) any {
 	}
 	o, err := libtorch.Find("aten::" + name)
 	mustNot("aten::"+name, err)
-	v, err := callOperator(f.mode, o, args, kw)
-	if refused, ok := errors.AsType[*mismatch](err); ok {
-		err = ir.Errorf(ir.ErrType, "%s", refused.text)
+	v, err := any(nil), f.parse(o.Schema(), args, kw)
+	if err == nil {
+		v, err = callOperator(f.mode, o, args, kw)
+		err = refused(err)
 	}
 	if err != nil {
 		panic(operatorError(o.Schema(), args, kw, err))

@@ -13,7 +13,7 @@ func attention(f *frame) any {
 	q, k, v := f.t("query"), f.t("key"), f.t("value")
 	heads := f.int("num_heads")
 	batched := f.checkAttention(q, k, v)
-	same, sameKV := q == k, k == v
+	same, sameKV := q.is(k), k.is(v)
 	padMask, mask := f.t("key_padding_mask"), f.t("attn_mask")
 	if !batched {
 		q0 := f.tensor("unsqueeze", q, 1)

@@ -3,185 +3,152 @@ package torchops
 import (
 	"math"
 	"math/big"
-	"sync"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 )
 
-// Elementary functions rounded correctly. Go's math.Pow is off by up to fifty
-// units in the last place, and Exp, Log, Sin and Cos by one; the C libraries
-// that Python calls are off by none but for one argument in a thousand. A number
-// of a graph is computed a few times a run, so the tens of microseconds that
-// big.Float takes here do not count.
+// Elementary functions as Python's math module has them: those of the C library, and
+// the gamma function of CPython itself (Modules/mathmodule.c).
 
-// libmBits is the working precision: 53 bits of the result, 64 lost where an
-// argument is reduced, and room for rounding.
+var (
+	sin = libtorch.CMath["sin"]
+	cos = libtorch.CMath["cos"]
+	exp = libtorch.CMath["exp"]
+	log = libtorch.CMath["log"]
+	pow = libtorch.Pow
+)
+
+// Sums that are rounded once are made of these. libmBits holds squares of a double and
+// room for rounding.
 const libmBits = 256
 
 func newBig() *big.Float           { return new(big.Float).SetPrec(libmBits) }
 func bigOf(x float64) *big.Float   { return newBig().SetFloat64(x) }
 func round64(x *big.Float) float64 { f, _ := x.Float64(); return f }
 
-// atanSeries is z - z³/3 + z⁵/5 …, or with plus signs for atanh; |z| < 0.6.
-func atanSeries(z *big.Float, sign float64) *big.Float {
-	square := newBig().Mul(z, z)
-	square.Mul(square, bigOf(sign))
-	sum, power := newBig().Set(z), newBig().Set(z)
-	for n := 3.0; power.Sign() != 0 && power.MantExp(nil) > z.MantExp(nil)-libmBits; n += 2 {
-		power.Mul(power, square)
-		sum.Add(sum, newBig().Quo(power, bigOf(n)))
-	}
-	return sum
+// Lanczos' approximation with g = 6.02…, of thirteen terms.
+const lanczosG = 6.024680040776729583740234375
+
+var lanczosTerms = [13][2]float64{
+	{23531376880.410759688572007674451636754734846804940, 0},
+	{42919803642.649098768957899047001988850926355848959, 39916800},
+	{35711959237.355668049440185451547166705960488635843, 120543840},
+	{17921034426.037209699919755754458931112671403265390, 150917976},
+	{6039542586.3520280050642916443072979210699388420708, 105258076},
+	{1439720407.3117216736632230727949123939715485786372, 45995730},
+	{248874557.86205415651146038641322942321632125127801, 13339535},
+	{31426415.585400194380614231628318205362874684987640, 2637558},
+	{2876370.6289353724412254090516208496135991145378768, 357423},
+	{186056.26539522349504029498971604569928220784236328, 32670},
+	{8071.6720023658162106380029022722506138218516325024, 1925},
+	{210.82427775157934587250973392071336271166969580291, 66},
+	{2.5066282746310002701649081771338373386264310793408, 1},
 }
 
-var bigLn2 = sync.OnceValue(func() *big.Float {
-	third := newBig().Quo(bigOf(1), bigOf(3))
-	return newBig().Mul(bigOf(2), atanSeries(third, 1))
-})
-
-// bigPi is Machin's 16·atan(1/5) - 4·atan(1/239).
-var bigPi = sync.OnceValue(func() *big.Float {
-	a := atanSeries(newBig().Quo(bigOf(1), bigOf(5)), -1)
-	b := atanSeries(newBig().Quo(bigOf(1), bigOf(239)), -1)
-	return newBig().Sub(a.Mul(a, bigOf(16)), b.Mul(b, bigOf(4)))
-})
-
-// bigLog is the logarithm of a positive finite number.
-func bigLog(x float64) *big.Float {
-	m := newBig()
-	e := bigOf(x).MantExp(m) // m in [0.5, 1)
-	if m.Cmp(bigOf(math.Sqrt2/2)) < 0 {
-		m.Mul(m, bigOf(2))
-		e--
-	}
-	z := newBig().Quo(newBig().Sub(m, bigOf(1)), newBig().Add(m, bigOf(1)))
-	sum := newBig().Mul(bigOf(2), atanSeries(z, 1))
-	return sum.Add(sum, newBig().Mul(bigOf(float64(e)), bigLn2()))
-}
-
-// bigExp is e to the power x, for |x| up to 2000.
-func bigExp(x *big.Float) *big.Float {
-	k, _ := newBig().Quo(x, bigLn2()).Float64()
-	k = math.RoundToEven(k)
-	r := newBig().Sub(x, newBig().Mul(bigOf(k), bigLn2()))
-	const halvings = 16
-	r.SetMantExp(r, -halvings)
-	sum, term := bigOf(1), bigOf(1)
-	for n := 1.0; term.Sign() != 0 && term.MantExp(nil) > -libmBits; n++ {
-		term.Mul(term, r)
-		term.Quo(term, bigOf(n))
-		sum.Add(sum, term)
-	}
-	for range halvings {
-		sum.Mul(sum, sum)
-	}
-	return sum.SetMantExp(sum, int(k))
-}
-
-// exp is math.exp.
-func exp(x float64) float64 {
-	if !(math.Abs(x) < 800) || math.Abs(x) < 0x1p-60 {
-		return math.Exp(x)
-	}
-	return round64(bigExp(bigOf(x)))
-}
-
-// log is math.log.
-func log(x float64) float64 {
-	if !(x > 0) || math.IsInf(x, 1) || x == 1 {
-		return math.Log(x)
-	}
-	return round64(bigLog(x))
-}
-
-// log2 and log10 divide before they round.
-func log2(x float64) float64  { return logBase(x, 2, math.Log2) }
-func log10(x float64) float64 { return logBase(x, 10, math.Log10) }
-
-func logBase(x, base float64, special func(float64) float64) float64 {
-	if !(x > 0) || math.IsInf(x, 1) || x == 1 {
-		return special(x)
-	}
-	return round64(newBig().Quo(bigLog(x), bigLog(base)))
-}
-
-// pow is C's pow.
-func pow(x, y float64) float64 {
-	a := math.Abs(x)
-	if a == 0 || a == 1 || math.IsInf(a, 0) || y == 0 || math.IsInf(y, 0) || x != x || y != y || x < 0 && y != math.Floor(y) {
-		return math.Pow(x, y) // exact, special, or no number
-	}
-	exponent := newBig().Mul(bigOf(y), bigLog(a))
-	size, _ := exponent.Float64()
-	p := 0.0
-	switch {
-	case size > 2000:
-		p = math.Inf(1)
-	case size > -2000:
-		p = round64(bigExp(exponent))
-	}
-	if x < 0 && math.Mod(y, 2) != 0 {
-		return -p
-	}
-	return p
-}
-
-// bigSinCos reduces x to [-π/4, π/4] and returns both series with the quadrant.
-func bigSinCos(x float64) (sin, cos *big.Float, quadrant int64) {
-	half := newBig().Quo(bigPi(), bigOf(2))
-	turns, _ := newBig().Add(newBig().Quo(bigOf(x), half), bigOf(math.Copysign(0.5, x))).Int(nil)
-	r := newBig().Sub(bigOf(x), newBig().Mul(newBig().SetInt(turns), half))
-	square := newBig().Neg(newBig().Mul(r, r))
-	series := func(first *big.Float, n float64) *big.Float {
-		sum, term := newBig().Set(first), newBig().Set(first)
-		for ; term.Sign() != 0 && term.MantExp(nil) > -libmBits; n += 2 {
-			term.Mul(term, square)
-			term.Quo(term, bigOf(n*(n+1)))
-			sum.Add(sum, term)
+// lanczosSum is a quotient of two polynomials, in 1/x where x is large. The products
+// are rounded before they are added, on every machine.
+func lanczosSum(x float64) float64 {
+	num, den := 0.0, 0.0
+	for i := range lanczosTerms {
+		if x < 5 {
+			t := lanczosTerms[len(lanczosTerms)-1-i]
+			num, den = float64(num*x)+t[0], float64(den*x)+t[1]
+		} else {
+			t := lanczosTerms[i]
+			num, den = num/x+t[0], den/x+t[1]
 		}
-		return sum
 	}
-	return series(r, 2), series(bigOf(1), 1), new(big.Int).And(turns, big.NewInt(3)).Int64()
+	return num / den
 }
 
-// circular is sin (shift 0) and cos (shift 1).
-func circular(x float64, shift int64, special func(float64) float64) float64 {
-	if !(math.Abs(x) < 0x1p64) || math.Abs(x) < 0x1p-30 {
-		return special(x)
-	}
-	sin, cos, quadrant := bigSinCos(x)
-	switch (quadrant + shift) % 4 {
+// sinPi is sin(πx) for x of at least 0, exact where it is 0.
+func sinPi(x float64) float64 {
+	y := math.Mod(x, 2)
+	switch int(math.Round(2 * y)) {
 	case 0:
-		return round64(sin)
+		return sin(math.Pi * y)
 	case 1:
-		return round64(cos)
+		return cos(math.Pi * (y - 0.5))
 	case 2:
-		return -round64(sin)
+		return sin(math.Pi * (1 - y))
+	case 3:
+		return -cos(math.Pi * (y - 1.5))
 	}
-	return -round64(cos)
+	return sin(math.Pi * (y - 2))
 }
 
-func sin(x float64) float64 { return circular(x, 0, math.Sin) }
-func cos(x float64) float64 { return circular(x, 1, math.Cos) }
-
-func tan(x float64) float64 {
-	if !(math.Abs(x) < 0x1p64) || math.Abs(x) < 0x1p-30 {
-		return math.Tan(x)
+// gamma is math.gamma; poles are NaN.
+func gamma(x float64) float64 {
+	switch {
+	case math.IsNaN(x), math.IsInf(x, 1):
+		return x
+	case math.IsInf(x, -1), x == 0, x < 0 && x == math.Floor(x):
+		return math.NaN()
+	case x == math.Floor(x) && x <= 23:
+		product := 1.0
+		for n := 2.0; n < x; n++ {
+			product *= n // exact
+		}
+		return product
 	}
-	sin, cos, quadrant := bigSinCos(x)
-	if quadrant%2 == 1 {
-		return -round64(newBig().Quo(cos, sin))
+	a := math.Abs(x)
+	switch {
+	case a < 1e-20:
+		return 1 / x
+	case a > 200 && x < 0:
+		return 0 / (-sinPi(a))
+	case a > 200:
+		return math.Inf(1)
 	}
-	return round64(newBig().Quo(sin, cos))
+	const half = lanczosG - 0.5
+	y := a + half
+	// what was rounded off y
+	lost := (y - half) - a
+	if a > half {
+		lost = (y - a) - half
+	}
+	lost = float64(lost*lanczosG) / y
+	power, times := pow(y, a-0.5), 1
+	if a >= 140 {
+		power, times = pow(y, a/2-0.25), 2
+	}
+	if x < 0 {
+		r := -math.Pi / sinPi(a) / a * exp(y) / lanczosSum(a)
+		r -= float64(lost * r)
+		for range times {
+			r /= power
+		}
+		return r
+	}
+	r := lanczosSum(a) / exp(y)
+	r += float64(lost * r)
+	for range times {
+		r *= power
+	}
+	return r
 }
 
-// sinh and cosh are half of e to the power x minus and plus its reciprocal.
-func sinh(x float64) float64 { return hyperbolic(x, -1, math.Sinh) }
-func cosh(x float64) float64 { return hyperbolic(x, 1, math.Cosh) }
-
-func hyperbolic(x, sign float64, special func(float64) float64) float64 {
-	if !(math.Abs(x) < 800) || math.Abs(x) < 0x1p-30 {
-		return special(x)
+// lgamma is math.lgamma; poles are NaN.
+func lgamma(x float64) float64 {
+	switch {
+	case math.IsNaN(x):
+		return x
+	case math.IsInf(x, 0):
+		return math.Inf(1)
+	case x == math.Floor(x) && x <= 0:
+		return math.NaN()
+	case x == 1 || x == 2:
+		return 0
 	}
-	e := bigExp(bigOf(x))
-	sum := newBig().Add(e, newBig().Quo(bigOf(sign), e))
-	return round64(sum.SetMantExp(sum, -1))
+	a := math.Abs(x)
+	if a < 1e-20 {
+		return -log(a)
+	}
+	r := log(lanczosSum(a)) - lanczosG
+	r += float64((a - 0.5) * (log(a+lanczosG-0.5) - 1))
+	if x < 0 {
+		const logPi = 1.144729885849400174143427351353058711647
+		r = logPi - log(math.Abs(sinPi(a))) - log(a) - r
+	}
+	return r
 }

@@ -59,7 +59,7 @@ func init() {
 		names = append(names, name)
 	}
 	for _, name := range names {
-		define(tensorMethod+name+".__get__", "self", func(m *libtorch.Mode, a []any) (any, error) {
+		define(tensorMethod+name+".__get__", "self, owner?", func(m *libtorch.Mode, a []any) (any, error) {
 			t, ok := a[0].(*Tensor)
 			if !ok {
 				return nil, typeErrorf("descriptor '%s' for 'torch._C.TensorBase' objects doesn't apply to a '%s' object", name, typeName(a[0]))

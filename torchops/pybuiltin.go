@@ -1,8 +1,10 @@
 package torchops
 
 import (
+	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -43,15 +45,7 @@ func init() {
 	})
 	define("builtins.reversed", "sequence", func(m *libtorch.Mode, a []any) (any, error) {
 		if t, ok := a[0].(*Tensor); ok {
-			info, err := t.info()
-			if err != nil || len(info.Sizes) == 0 {
-				return t, err
-			}
-			dims := make([]int, len(info.Sizes))
-			for i := range dims {
-				dims[i] = i
-			}
-			return CallMode(m, "aten::flip", []any{t, dims}, nil)
+			return Invoke(m, ir.FuncOf(tensorMethod+"__reversed__"), []any{t}, nil)
 		}
 		x, err := iterate(m, a[0])
 		slices.Reverse(x)
@@ -60,35 +54,62 @@ func init() {
 	define("builtins.any", "iterable", func(m *libtorch.Mode, a []any) (any, error) { return quantify(m, a[0], true) })
 	define("builtins.all", "iterable", func(m *libtorch.Mode, a []any) (any, error) { return quantify(m, a[0], false) })
 	define("builtins.enumerate", "iterable, start?", func(m *libtorch.Mode, a []any) (any, error) {
-		x, err := iterate(m, a[0])
-		for i, item := range x {
-			x[i] = ir.PyTuple{asInt(a[1]) + int64(i), item}
+		start := int64(0)
+		if a[1] != nil {
+			var err error
+			if start, err = indexNumber(m, a[1]); err != nil {
+				return nil, err
+			}
 		}
-		return x, err
+		x, err := iterate(m, a[0])
+		if err != nil {
+			return nil, err
+		}
+		pairs := make([]any, len(x))
+		for i, item := range x {
+			pairs[i] = ir.PyTuple{start + int64(i), item}
+		}
+		return pairs, nil
 	})
 	define("builtins.zip", "*iterables", func(m *libtorch.Mode, a []any) (any, error) { return zip(m, a[0].([]any)) })
 	define("builtins.complex", "real?, imag?", func(m *libtorch.Mode, a []any) (any, error) {
 		var parts [2]complex128
 		for i, v := range a {
 			if t, ok := v.(*Tensor); ok {
+				if t.Numel() != 1 {
+					return nil, ir.Errorf(ir.ErrValue, "only one element tensors can be converted to Python scalars")
+				}
 				var err error
 				if v, err = item(m, t); err != nil {
 					return nil, err
 				}
+			}
+			if s, isString := v.(string); isString && i == 0 && a[1] == nil {
+				z, err := strconv.ParseComplex(strings.ReplaceAll(strings.TrimSpace(s), "j", "i"), 128)
+				if err != nil {
+					return nil, ir.Errorf(ir.ErrValue, "complex() arg is a malformed string")
+				}
+				v = z
 			}
 			if v != nil && kindOf(v) == notNumber {
 				return nil, typeErrorf("complex() argument must be a number, not '%s'", typeName(v))
 			}
 			parts[i] = asComplex(v)
 		}
-		return parts[0] + parts[1]*1i, nil
+		// not a product with i, of which an infinity would make NaNs
+		return complex(real(parts[0])-imag(parts[1]), imag(parts[0])+real(parts[1])), nil
 	})
 
 	define("operator.countOf", "a, b", func(m *libtorch.Mode, a []any) (any, error) {
 		x, err := iterate(m, a[0])
 		n := int64(0)
+		defer closeRows(a[0], x, nil)
 		for _, item := range x {
-			if equal(item, a[1]) {
+			same, err := isOrEquals(m, item, a[1])
+			if err != nil {
+				return nil, err
+			}
+			if same {
 				n++
 			}
 		}
@@ -99,19 +120,30 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		if i := slices.IndexFunc(x, func(item any) bool { return equal(item, a[1]) }); i >= 0 {
-			return int64(i), nil
+		defer closeRows(a[0], x, nil)
+		for i, item := range x {
+			if same, err := isOrEquals(m, item, a[1]); same || err != nil {
+				return int64(i), err
+			}
 		}
 		return nil, ir.Errorf(ir.ErrValue, "sequence.index(x): x not in sequence")
 	})
 	define("operator.iconcat", "a, b", func(m *libtorch.Mode, a []any) (any, error) {
 		return Invoke(m, ir.FuncOf("operator.concat"), a, nil)
 	})
-	define("operator.length_hint", "obj, default?", func(_ *libtorch.Mode, a []any) (any, error) {
-		if n, err := lengthOf(a[0]); err == nil {
-			return int64(n), nil
+	define("operator.length_hint", "obj, default?", func(m *libtorch.Mode, a []any) (any, error) {
+		absent := int64(0)
+		if a[1] != nil {
+			var err error
+			if absent, err = indexNumber(m, a[1]); err != nil {
+				return nil, err
+			}
 		}
-		return asInt(a[1]), nil
+		n, err := Invoke(m, ir.FuncOf("builtins.len"), a[:1], nil)
+		if errors.Is(err, ir.ErrType) {
+			return absent, nil
+		}
+		return n, err
 	})
 
 	define("torch._assert", "condition, message", func(m *libtorch.Mode, a []any) (any, error) {

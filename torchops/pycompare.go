@@ -38,7 +38,30 @@ func equal(a, b any) bool {
 		}
 		return true
 	}
+	switch x := a.(type) {
+	case ir.Slice:
+		y, ok := b.(ir.Slice)
+		return ok && equalArgs(x.Start, y.Start) && equalArgs(x.Stop, y.Stop) && equalArgs(x.Step, y.Step)
+	case *ir.PyDict:
+		y, ok := b.(*ir.PyDict)
+		if !ok || x.Len() != y.Len() {
+			return false
+		}
+		for key, v := range x.All() {
+			if w, found := y.Get(key); !found || !equal(v, w) {
+				return false
+			}
+		}
+		return true
+	}
 	return same(a, b)
+}
+
+// equalArgs is equal for the parts of a slice.
+func equalArgs(a, b ir.Arg) bool {
+	x, errX := normalize(a)
+	y, errY := normalize(b)
+	return errX == nil && errY == nil && equal(x, y)
 }
 
 // same is Python's "is", as far as Go can tell: equal values of one type.

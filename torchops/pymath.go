@@ -1,6 +1,7 @@
 package torchops
 
 import (
+	"maps"
 	"math"
 	"math/big"
 
@@ -11,18 +12,17 @@ import (
 // Python's math module. On a tensor the functions read its one element, as
 // Python does through __float__.
 
-// realMath are the functions from one float to a float: a NaN from a number is
-// a domain error, an infinity from a finite one a range error.
+// realMath are the functions from one float to a float beside those of the C library:
+// a NaN from a number is a domain error, an infinity from a finite one a range error.
 var realMath = map[string]func(float64) float64{
-	"sqrt": math.Sqrt, "exp": exp, "expm1": math.Expm1, "exp2": math.Exp2, "log2": log2, "log10": log10, "log1p": math.Log1p,
-	"sin": sin, "cos": cos, "tan": tan, "asin": math.Asin, "acos": math.Acos, "atan": math.Atan,
-	"sinh": sinh, "cosh": cosh, "tanh": math.Tanh, "asinh": math.Asinh, "acosh": math.Acosh, "atanh": math.Atanh,
-	"erf": math.Erf, "erfc": math.Erfc, "fabs": math.Abs, "cbrt": math.Cbrt,
+	"sqrt": math.Sqrt, "fabs": math.Abs,
 	"degrees": func(x float64) float64 { return x * (180 / math.Pi) },
 	"radians": func(x float64) float64 { return x * (math.Pi / 180) },
 }
 
 func init() {
+	maps.Copy(realMath, libtorch.CMath)
+	delete(realMath, "log") // has a base, below
 	for name, f := range realMath {
 		define("math."+name, "x", func(m *libtorch.Mode, a []any) (any, error) { return callMath(m, f, a[0]) })
 	}
@@ -51,7 +51,7 @@ func init() {
 		})
 	}
 	for name, f := range map[string]func(x, y float64) (any, error){
-		"pow": mathPow, "atan2": func(x, y float64) (any, error) { return math.Atan2(x, y), nil },
+		"pow": mathPow, "atan2": func(x, y float64) (any, error) { return libtorch.Atan2(x, y), nil },
 		"copysign": func(x, y float64) (any, error) { return math.Copysign(x, y), nil },
 		"fmod": func(x, y float64) (any, error) {
 			if y == 0 && !math.IsNaN(x) || math.IsInf(x, 0) && !math.IsNaN(y) {
@@ -65,7 +65,6 @@ func init() {
 			}
 			return math.Remainder(x, y), nil
 		},
-		"hypot": func(x, y float64) (any, error) { return math.Hypot(x, y), nil },
 	} {
 		define("math."+name, "x, y", func(m *libtorch.Mode, a []any) (any, error) {
 			x, err := realNumber(m, a[0])
@@ -164,7 +163,8 @@ func callMath(m *libtorch.Mode, f func(float64) float64, v any) (any, error) {
 // realNumber is what __float__ can be asked for: a bool, an int, a float, or
 // the one element of a tensor.
 func realNumber(m *libtorch.Mode, v any) (any, error) {
-	if t, ok := v.(*Tensor); ok {
+	t, fromTensor := v.(*Tensor)
+	if fromTensor {
 		info, err := t.info()
 		if err == nil && info.Numel != 1 {
 			err = ir.Errorf(ir.ErrValue, "only one element tensors can be converted to Python scalars")
@@ -175,6 +175,12 @@ func realNumber(m *libtorch.Mode, v any) (any, error) {
 		if v, err = item(m, t); err != nil {
 			return nil, err
 		}
+	}
+	if c, isComplex := v.(complex128); isComplex && fromTensor {
+		if imag(c) != 0 {
+			return nil, ir.Errorf(ir.ErrRuntime, "value cannot be converted to type double without overflow")
+		}
+		v = real(c)
 	}
 	if k := kindOf(v); k == notNumber || k == complexKind {
 		return nil, ir.Errorf(ir.ErrType, "must be real number, not %s", typeName(v))

@@ -3,6 +3,7 @@ package torchops
 import (
 	"math"
 	"math/big"
+	"slices"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -13,7 +14,11 @@ import (
 
 func init() {
 	for name, f := range map[string]func(n, k int64) (any, error){"comb": combinations, "perm": permutations} {
-		define("math."+name, "n, k?", func(m *libtorch.Mode, a []any) (any, error) {
+		params := "n, k?"
+		if name == "comb" {
+			params = "n, k"
+		}
+		define("math."+name, params, func(m *libtorch.Mode, a []any) (any, error) {
 			n, err := indexNumber(m, a[0])
 			if err != nil {
 				return nil, err
@@ -55,12 +60,16 @@ func init() {
 		}
 		return int64Of(lcm, "lcm")
 	})
-	define("math.prod", "iterable, start?", func(m *libtorch.Mode, a []any) (any, error) {
-		x, err := iterate(m, a[0])
+	define("math.prod", "*iterable, start?", func(m *libtorch.Mode, a []any) (any, error) {
+		over := a[0].([]any)
+		if len(over) != 1 {
+			return nil, typeErrorf("prod() takes exactly 1 positional argument (%d given)", len(over))
+		}
+		x, err := iterate(m, over[0])
 		if err != nil {
 			return nil, err
 		}
-		defer closeRows(a[0], x, nil)
+		defer closeRows(over[0], x, nil)
 		total := a[1]
 		if total == nil {
 			total = int64(1)
@@ -76,6 +85,13 @@ func init() {
 			total = next
 		}
 		return total, nil
+	})
+	define("math.hypot", "*coordinates", func(m *libtorch.Mode, a []any) (any, error) {
+		x, err := realNumbers(m, a[0])
+		if err != nil {
+			return nil, err
+		}
+		return norm2(x), nil
 	})
 	define("math.fsum", "seq", func(m *libtorch.Mode, a []any) (any, error) {
 		x, err := realNumbers(m, a[0])
@@ -96,17 +112,17 @@ func init() {
 		if len(p) != len(q) {
 			return nil, ir.Errorf(ir.ErrValue, "both points must have the same number of dimensions")
 		}
-		sum := newBig()
 		for i := range p {
-			d := p[i] - q[i]
-			if math.IsInf(d, 0) || math.IsNaN(d) {
-				return math.Abs(d), nil
-			}
-			sum.Add(sum, newBig().Mul(bigOf(d), bigOf(d)))
+			p[i] -= q[i]
 		}
-		return round64(newBig().Sqrt(sum)), nil
+		return norm2(p), nil
 	})
-	define("math.isclose", "a, b, rel_tol?, abs_tol?", func(m *libtorch.Mode, a []any) (any, error) {
+	define("math.isclose", "*args, rel_tol?, abs_tol?", func(m *libtorch.Mode, a []any) (any, error) {
+		pair := a[0].([]any)
+		if len(pair) != 2 {
+			return nil, typeErrorf("isclose() takes exactly 2 positional arguments (%d given)", len(pair))
+		}
+		a = append(slices.Clone(pair), a[1:]...)
 		v := [4]float64{2: 1e-9}
 		for i := range a {
 			if a[i] == nil {
@@ -185,24 +201,9 @@ func init() {
 		}
 		return math.Nextafter(asFloat(x), asFloat(y)), nil
 	})
-	// within a few units in the last place of CPython's own series
-	define("math.gamma", "x", func(m *libtorch.Mode, a []any) (any, error) {
-		return callMath(m, func(x float64) float64 {
-			if x <= 0 && x == math.Floor(x) {
-				return math.NaN()
-			}
-			return math.Gamma(x)
-		}, a[0])
-	})
-	define("math.lgamma", "x", func(m *libtorch.Mode, a []any) (any, error) {
-		return callMath(m, func(x float64) float64 {
-			if x <= 0 && x == math.Floor(x) && !math.IsInf(x, 0) {
-				return math.NaN()
-			}
-			y, _ := math.Lgamma(x)
-			return y
-		}, a[0])
-	})
+	for name, f := range map[string]func(float64) float64{"gamma": gamma, "lgamma": lgamma} {
+		define("math."+name, "x", func(m *libtorch.Mode, a []any) (any, error) { return callMath(m, f, a[0]) })
+	}
 }
 
 // int64Of refuses what 64 bits do not hold.
@@ -253,6 +254,27 @@ func realNumbers(m *libtorch.Mode, v any) ([]float64, error) {
 		numbers[i] = asFloat(n)
 	}
 	return numbers, nil
+}
+
+// norm2 is the root of the sum of squares, rounded once. An infinity wins over a NaN.
+func norm2(x []float64) float64 {
+	sum, special := newBig(), 0.0
+	for _, v := range x {
+		switch {
+		case math.IsInf(v, 0):
+			special = math.Inf(1)
+		case math.IsNaN(v):
+			if special == 0 {
+				special = v
+			}
+		default:
+			sum.Add(sum, newBig().Mul(bigOf(v), bigOf(v)))
+		}
+	}
+	if special != 0 {
+		return special
+	}
+	return round64(newBig().Sqrt(sum))
 }
 
 // exactSum rounds the sum once.

@@ -234,7 +234,7 @@ func isOrEquals(m *libtorch.Mode, a, b any) (bool, error) {
 	switch {
 	case !left && !right:
 		return equal(a, b), nil
-	case left && right && x == y: // Python's is
+	case left && right && x.is(y):
 		return true, nil
 	}
 	v, err := Invoke(m, ir.FuncOf("operator.eq"), []any{a, b}, nil)

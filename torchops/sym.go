@@ -19,6 +19,11 @@ func init() {
 	})
 	for _, name := range []string{"max", "min"} {
 		define("torch.sym_"+name, "a, b", func(m *libtorch.Mode, a []any) (any, error) {
+			for _, v := range a {
+				if k := kindOf(v); k == notNumber && !isInteger64(v) || k == complexKind {
+					return nil, ir.Errorf(ir.ErrAssertion, "expected (<class 'numpy.integer'>, <class 'numpy.floating'>, <class 'int'>, <class 'float'>), got <class '%s'>", className(v))
+				}
+			}
 			v, err := (&extremum{name: name}).of(m, a)
 			if err == nil && max(kindOf(a[0]), kindOf(a[1])) == floatKind {
 				v = asFloat(v)
@@ -44,11 +49,11 @@ func init() {
 		return a[2], nil
 	})
 	define("torch.sym_fresh_size", "expr", func(_ *libtorch.Mode, a []any) (any, error) { return a[0], nil })
-	for name, f := range map[string]func(float64) float64{
-		"sym_sqrt": math.Sqrt, "_sym_sqrt": math.Sqrt, "_sym_cos": cos, "_sym_cosh": cosh, "_sym_sin": sin,
-		"_sym_sinh": sinh, "_sym_tan": tan, "_sym_tanh": math.Tanh, "_sym_acos": math.Acos, "_sym_asin": math.Asin,
-		"_sym_atan": math.Atan, "_sym_log2": log2,
-	} {
+	symMath := map[string]func(float64) float64{"sym_sqrt": math.Sqrt, "_sym_sqrt": math.Sqrt}
+	for _, name := range []string{"cos", "cosh", "sin", "sinh", "tan", "tanh", "acos", "asin", "atan", "log2"} {
+		symMath["_sym_"+name] = libtorch.CMath[name]
+	}
+	for name, f := range symMath {
 		define("torch."+name, "a", func(m *libtorch.Mode, a []any) (any, error) { return callMath(m, f, a[0]) })
 	}
 
@@ -111,4 +116,12 @@ func sizeAt(of func(libtorch.TensorInfo) []int64) func(*libtorch.Mode, []any) (a
 		}
 		return sizes[dim], nil
 	}
+}
+
+// className is what Python prints of the class of a value.
+func className(v any) string {
+	if isTensor(v) {
+		return "torch.Tensor"
+	}
+	return typeName(v)
 }

@@ -75,14 +75,15 @@ func (f *frame) keepdim() bool { return f.bool("keepdim") }
 
 // maskedDType is the dtype asked for, that of the input where none is.
 func (f *frame) maskedDType() DType {
-	switch dt := f.arg("dtype").(type) {
-	case DType:
-		return dt
-	case nil:
-	default:
-		f.wrongType("dtype", "torch.dtype", dt)
+	v := f.arg("dtype")
+	if v == nil {
+		return f.t("input").DType()
 	}
-	return f.t("input").DType()
+	dt, ok := dtypeOf(v)
+	if !ok {
+		f.wrongType("dtype", "torch.dtype", v)
+	}
+	return dt
 }
 
 // to is Tensor.to(dtype).
@@ -101,7 +102,9 @@ func (f *frame) canonical(dim any, n int) []int {
 		}
 		return all
 	}
-	if kind == "" {
+	if t, isTensor := dim.(*Tensor); isTensor {
+		list = f.rowNumbers(t)
+	} else if kind == "" {
 		list = []any{dim}
 	}
 	n = max(n, 1)
@@ -118,6 +121,20 @@ func (f *frame) canonical(dim any, n int) []int {
 	}
 	slices.Sort(dims)
 	return dims
+}
+
+// rowNumbers are the rows of a tensor that stands for a list of dimensions.
+func (f *frame) rowNumbers(t *Tensor) []any {
+	rows, err := iterate(f.mode, t)
+	mustNot(f.of.target.Name(), err)
+	f.own(rows)
+	for i, row := range rows {
+		if row.(*Tensor).Numel() != 1 {
+			f.fail(ir.ErrRuntime, "Boolean value of Tensor with more than one value is ambiguous")
+		}
+		rows[i] = f.item(row.(*Tensor))
+	}
+	return rows
 }
 
 // maskedInput is the input with the identity of an operation where the mask
@@ -268,7 +285,7 @@ func (f *frame) maskedCount(keep bool, dtype any) (count, mask, total *Tensor) {
 
 // dimsOrNone returns dim as the dimensions of a sum.
 func dimsOrNone(dim any) any {
-	if dim == nil || isSequence(dim) {
+	if dim == nil || isSequence(dim) || isTensor(dim) {
 		return dim
 	}
 	return []any{dim}
@@ -289,7 +306,7 @@ func maskedMean(f *frame) any {
 
 func maskedMedian(f *frame) any {
 	x := f.t("input")
-	dtype, isFloat := f.maskedDType(), x.DType().IsFloat()
+	isFloat := x.DType().IsFloat()
 	dim := f.canonicalDims(x.Dim())[0]
 	if !isFloat {
 		x = f.to(x, Float32)
@@ -303,7 +320,7 @@ func maskedMedian(f *frame) any {
 	if hidden {
 		f.fail(ir.ErrValue, "masked median expects no fully masked out rows if dtype is not floating point")
 	}
-	return f.to(median, dtype)
+	return f.to(median, f.maskedDType())
 }
 
 func (f *frame) maskedVariance() *Tensor {

@@ -2,6 +2,7 @@ package torchops
 
 import (
 	"math"
+	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -36,16 +37,43 @@ func windowBodies() map[string]func(f *frame) any {
 
 // checkWindow checks what all windows ask for and returns the length.
 func (f *frame) checkWindow(name string) int {
-	m, dtype := f.int("M"), f.windowDType()
+	m, dtype := f.windowLength(), f.windowDType()
 	switch {
 	case m < 0:
-		f.fail(ir.ErrValue, "%s requires non-negative window length, got M=%d", name, m)
+		f.fail(ir.ErrValue, "%s requires non-negative window length, got M=%s", name, f.repr("M"))
 	case f.arg("layout") != Strided:
 		f.fail(ir.ErrValue, "%s is implemented for strided tensors only, got: %v", name, f.arg("layout"))
 	case dtype != Float32 && dtype != Float64:
 		f.fail(ir.ErrValue, "%s expects float32 or float64 dtypes, got: %v", name, dtype)
 	}
 	return m
+}
+
+// windowLength is M. What is no int is a length as long as it is compared alone, with
+// 0 and 1; -1 stands for all that is negative.
+func (f *frame) windowLength() int {
+	v := f.arg("M")
+	if t, isTensor := v.(*Tensor); isTensor {
+		f.bool("M") // Python asks for the truth of M < 0
+		v = f.item(t)
+	}
+	switch k := kindOf(v); {
+	case k == notNumber || k == complexKind:
+		f.fail(ir.ErrType, "'<' not supported between instances of '%s' and 'int'", typeName(v))
+	case asFloat(v) < 0:
+		return -1
+	}
+	if x := asFloat(v); x == math.Trunc(x) && x < math.MaxInt32 {
+		return int(x)
+	}
+	return 2 // some length that checkSteps refuses
+}
+
+// checkSteps refuses an M that is no number of steps.
+func (f *frame) checkSteps() {
+	if v := f.arg("M"); !isPlainScalar(v, true) && kindOf(v) != intKind {
+		f.fail(ir.ErrType, "linspace(): argument 'steps' must be int, not %s", typeName(v))
+	}
 }
 
 func (f *frame) windowDType() any {
@@ -57,6 +85,9 @@ func (f *frame) windowDType() any {
 
 // window calls a factory with the options of a window.
 func (f *frame) window(op string, args ...any) *Tensor {
+	if strings.HasPrefix(op, "linspace") {
+		f.checkSteps()
+	}
 	options := []any{Kw("dtype", f.windowDType()), Kw("layout", f.arg("layout")), Kw("device", f.arg("device")), Kw("pin_memory", false)}
 	return f.tensor(op, append(args, options...)...)
 }
