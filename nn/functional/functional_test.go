@@ -80,7 +80,7 @@ func TestCallsRefuse(t *testing.T) {
 		{"given twice", "relu", []any{x, true}, []torch.Kwarg{torch.Kw("inplace", true)}, ir.ErrType, "multiple values for argument 'inplace'"},
 		{"too many", "tanhshrink", []any{x, 1}, nil, ir.ErrType, "takes 1 positional argument but 2 were given"},
 		{"type", "relu", []any{3}, nil, ir.ErrType, "argument 'input' (position 1) must be Tensor, not int"},
-		{"kind of tensor", "dropout1d", []any{"x"}, nil, ir.ErrType, "argument 'input' (position 1) must be Tensor"},
+		{"kind of tensor", "dropout1d", []any{"x"}, nil, ir.ErrAttribute, "'str' object has no attribute 'dim'"},
 		{"probability", "dropout", []any{x, 2.0}, nil, ir.ErrValue, "dropout probability has to be between 0 and 1, but got 2.0"},
 		{"interpolate mode", "interpolate", []any{x.Unsqueeze(0)}, []torch.Kwarg{torch.Kw("size", 3), torch.Kw("mode", "bilinear")}, ir.ErrNotImplemented, "Got 3D input, but bilinear mode needs 4D input"},
 		{"unpool size", "max_unpool1d", []any{x.Unsqueeze(0), x.Unsqueeze(0), 2}, []torch.Kwarg{torch.Kw("output_size", []int{9})}, ir.ErrValue, "invalid output_size"},
