@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
@@ -72,7 +73,8 @@ func (o *ordered) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A recorded is what scripts/record_nn.py wrote.
+// A recorded is what scripts/record_nn.py wrote, on this machine where
+// TORCHFX_RECORDED_LAYERS names the file.
 type recorded struct {
 	Cases     []recordedLayer
 	Functions []struct {
@@ -87,7 +89,7 @@ type recorded struct {
 
 func readRecorded(t *testing.T) (all recorded) {
 	t.Helper()
-	f, err := os.Open("testdata/layers.json.gz")
+	f, err := os.Open(cmp.Or(os.Getenv("TORCHFX_RECORDED_LAYERS"), "testdata/layers.json.gz"))
 	require.NoError(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)

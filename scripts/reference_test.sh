@@ -57,6 +57,12 @@ if [[ -z $only ]]; then
   "$python" scripts/record_hooks.py | cmp - ir/testdata/hooks.json
   "$python" scripts/record_signatures.py 2>/dev/null | cmp - passes/signatures.txt
   "$python" scripts/record_passes.py 2>/dev/null | cmp - passes/testdata/passes.json
+  "$python" scripts/record_random_passes.py 25 | cmp - passes/testdata/random.json
+  "$python" scripts/record_random_passes.py 500 $RANDOM >"$cases/random_passes.json"
+  TORCHFX_RANDOM_PASSES=$PWD/$cases/random_passes.json go test ./passes -count=1 -run TestPassesOfRandomGraphs
+  # layers have the initial state, the text, the results and the error texts of this machine's PyTorch
+  "$python" scripts/record_nn.py "$cases/layers.json.gz"
+  TORCHFX_RECORDED_LAYERS=$PWD/$cases/layers.json.gz go test ./nn -count=1 -run 'TestRecorded|TestStateDictMessages'
   "$python" scripts/record_structured.py | cmp - interpreter/structured.txt
   "$python" scripts/record_forwards.py | cmp - nn/internal/layers/forwards.txt
   # networks that Go traces, lowers and saves are programs of PyTorch
