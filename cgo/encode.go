@@ -46,12 +46,12 @@ func params(s *ir.Schema) []param {
 // stay in use until the call is over.
 type encoder struct {
 	w    []uint64
-	used []*handle
+	used []*cell
 }
 
 func (e *encoder) unuse() {
-	for _, h := range e.used {
-		h.unuse()
+	for _, c := range e.used {
+		c.unuse()
 	}
 }
 
@@ -63,14 +63,21 @@ func (e *encoder) args(o *Operator, args []any) error {
 		return ir.Errorf(ir.ErrType, "expected %d arguments, got %d", len(o.params), len(args))
 	}
 	for i, v := range args {
-		p := &o.params[i]
-		if v == nil && p.optional {
-			e.head(C.TFX_NONE, 0)
-			continue
+		if err := e.arg(&o.params[i], v); err != nil {
+			return err
 		}
-		if err := e.value(p.typ, v, p.free); err != nil {
-			return badArg(p, v, err)
-		}
+	}
+	return nil
+}
+
+// arg writes the value of one argument.
+func (e *encoder) arg(p *param, v any) error {
+	if v == nil && p.optional {
+		e.head(C.TFX_NONE, 0)
+		return nil
+	}
+	if err := e.value(p.typ, v, p.free); err != nil {
+		return badArg(p, v, err)
 	}
 	return nil
 }
@@ -84,7 +91,10 @@ type fault struct {
 
 func (f *fault) Error() string { return f.got }
 
-var errKind = &fault{class: ir.ErrType} // a value of the wrong kind
+var (
+	errKind      = &fault{class: ir.ErrType} // a value of the wrong kind
+	errClosedArg = &fault{ir.ErrClosed, "an open tensor", "a closed one"}
+)
 
 func badArg(p *param, v any, err error) error {
 	f := err.(*fault)
@@ -104,9 +114,9 @@ func badArg(p *param, v any, err error) error {
 func (e *encoder) tensor(t *Tensor) (uint64, error) {
 	p, ok := t.ptr()
 	if !ok {
-		return 0, &fault{ir.ErrClosed, "an open tensor", "a closed one"}
+		return 0, errClosedArg
 	}
-	e.used = append(e.used, &t.handle)
+	e.used = append(e.used, t.cell)
 	return p, nil
 }
 
@@ -267,7 +277,7 @@ func (e *encoder) generator(g *Generator) error {
 	if !ok {
 		return &fault{ir.ErrClosed, "an open generator", "a closed one"}
 	}
-	e.used = append(e.used, &g.handle)
+	e.used = append(e.used, g.cell)
 	e.w = append(e.w, C.TFX_GENERATOR, p)
 	return nil
 }
@@ -277,7 +287,7 @@ func (e *encoder) object(o *Object) error {
 	if !ok {
 		return &fault{ir.ErrClosed, "an open object", "a closed one"}
 	}
-	e.used = append(e.used, &o.handle)
+	e.used = append(e.used, o.cell)
 	e.w = append(e.w, C.TFX_OBJECT, p)
 	return nil
 }

@@ -4,23 +4,35 @@ package libtorch
 import "C"
 
 import (
+	"math"
 	"runtime"
+	"sync"
 	"sync/atomic"
 )
 
 // A handle is one reference to an object of libtorch: what Tensor, Generator,
 // Object, Plan and Frame have in common. It dies in one of two ways, by Close or by the
 // collector, and never while a call uses it.
+//
+// It is a small value, and its copies are one handle: they die together.
 type handle struct {
-	what    remains
-	state   atomic.Int32 // calls that use it, times two, plus one once it is closed
-	cleanup runtime.Cleanup
+	cell *cell
+	turn uint32 // of the cell; in another turn it is another handle's
 }
 
-// remains is what freeing takes. It does not refer to the handle, or the handle
-// would never be collected.
+// A cell holds the reference of one handle after another. To tell the collector of
+// an object, and to take that back when it is closed, costs more than all the rest
+// of a handle; so the collector watches the cell, which is told once, and the next
+// handle takes the cell of one that was closed.
+type cell struct {
+	*remains
+	state atomic.Uint64 // the turn in the upper half; below, calls that use it, times two, plus one once it is closed
+}
+
+// remains is what freeing takes. It does not refer to the cell, or the cell would
+// never be collected.
 type remains struct {
-	impl  uint64 // the reference
+	impl  uint64 // the reference, 0 between two handles
 	bytes int64  // what goes with it, as counted when it was made
 	key   uint64 // in the profile, 0 for none
 	kind  handleKind
@@ -36,17 +48,28 @@ const (
 	kindFrame
 )
 
+// cells are those that no handle has.
+var cells = sync.Pool{New: func() any {
+	c := &cell{remains: new(remains)}
+	runtime.AddCleanup(c, sweep, c.remains)
+	return c
+}}
+
 // own makes h the owner of a reference.
 func (h *handle) own(what remains) {
-	h.what = what
-	h.cleanup = runtime.AddCleanup(h, sweep, what)
+	c := cells.Get().(*cell)
+	*c.remains = what
+	h.cell, h.turn = c, uint32(c.state.Load()>>32)
 	if what.kind < kindPlan {
 		born(what.bytes)
 	}
 }
 
 // sweep is the net under Close.
-func sweep(what remains) {
+func sweep(what *remains) {
+	if what.impl == 0 {
+		return // the cell of no handle
+	}
 	if what.kind < kindPlan {
 		swept.Add(what.bytes + tensorOverhead)
 	}
@@ -57,7 +80,7 @@ func sweep(what remains) {
 // free gives the reference back. It is followed by collectReleased, except inside
 // a call, which does that once it has left its slot: a release function of the
 // program may call operators of its own.
-func (what remains) free() {
+func (what *remains) free() {
 	profileRemove(what.key)
 	if what.kind < kindPlan {
 		died(what.bytes)
@@ -76,48 +99,74 @@ func (what remains) free() {
 	}
 }
 
+// end frees what a closed handle held and offers the cell to the next. The handles
+// that had it stay closed: their turn is over.
+func (c *cell) end() {
+	c.free()
+	c.impl = 0
+	turn := c.state.Load() >> 32
+	if turn == math.MaxUint32 {
+		return // no number is left; the cell stays closed
+	}
+	c.state.Store((turn + 1) << 32)
+	cells.Put(c)
+}
+
 // Close gives the reference back. A second Close does nothing. The error is always
 // nil; it is there for io.Closer.
 func (h *handle) Close() error {
+	c := h.cell
+	if c == nil {
+		return nil
+	}
 	for {
-		s := h.state.Load()
-		if s&1 != 0 {
+		s := c.state.Load()
+		if uint32(s>>32) != h.turn || s&1 != 0 {
 			return nil
 		}
-		if !h.state.CompareAndSwap(s, s|1) {
+		if !c.state.CompareAndSwap(s, s|1) {
 			continue
 		}
-		h.cleanup.Stop()
-		if s == 0 {
-			h.what.free()
+		if s&^(math.MaxUint32<<32) == 0 {
+			c.end()
 			collectReleased()
 		}
-		runtime.KeepAlive(h) // or the cleanup could run before it is stopped
 		return nil
 	}
 }
 
 // Closed reports whether Close was called.
-func (h *handle) Closed() bool { return h.state.Load()&1 != 0 }
+func (h *handle) Closed() bool {
+	if h.cell == nil {
+		return true
+	}
+	s := h.cell.state.Load()
+	return uint32(s>>32) != h.turn || s&1 != 0
+}
 
 // ptr is the only way to the C pointer. It fails once h is closed; otherwise the
-// pointer is good until unuse, which also keeps h alive until then.
+// pointer is good until unuse, which also keeps the cell alive until then.
 func (h *handle) ptr() (uint64, bool) {
+	c := h.cell
+	if c == nil {
+		return 0, false
+	}
 	for {
-		s := h.state.Load()
-		if s&1 != 0 {
+		s := c.state.Load()
+		if uint32(s>>32) != h.turn || s&1 != 0 {
 			return 0, false
 		}
-		if h.state.CompareAndSwap(s, s+2) {
+		if c.state.CompareAndSwap(s, s+2) {
 			maybeGC()
-			return h.what.impl, true
+			return c.impl, true
 		}
 	}
 }
 
-func (h *handle) unuse() {
-	if h.state.Add(-2) == 1 {
-		h.what.free()
+func (h *handle) unuse() { h.cell.unuse() }
+
+func (c *cell) unuse() {
+	if uint32(c.state.Add(^uint64(1))) == 1 {
+		c.end()
 	}
-	runtime.KeepAlive(h)
 }

@@ -216,7 +216,7 @@ type frame struct {
 }
 
 var frames = sync.Pool{New: func() any {
-	return &frame{in: encoder{w: make([]uint64, 0, argWords), used: make([]*handle, 0, argTensors)}}
+	return &frame{in: encoder{w: make([]uint64, 0, argWords), used: make([]*cell, 0, argTensors)}}
 }}
 
 // put gives the frame back, unless a call with very long lists has grown it.

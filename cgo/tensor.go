@@ -162,10 +162,12 @@ func (t *Tensor) Ref() (*Tensor, error) {
 // one tensor, 0 once closed. It may come back for another tensor after this one
 // is gone.
 func (t *Tensor) ID() uintptr {
-	if t.Closed() {
+	p, ok := t.ptr()
+	if !ok {
 		return 0
 	}
-	return uintptr(t.what.impl)
+	t.unuse()
+	return uintptr(p)
 }
 
 // DataPtr returns the address of the first element, nil for a tensor without

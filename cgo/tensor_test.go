@@ -235,7 +235,7 @@ func TestConjugateNegativeSparseAndMeta(t *testing.T) {
 	assert.Equal(t, "meta", info.Device.String())
 	_, err = meta.CopyBytes(out)
 	require.ErrorIs(t, err, ir.ErrRuntime)
-	assert.Zero(t, meta.what.bytes, "a meta tensor keeps no memory")
+	assert.Zero(t, meta.cell.bytes, "a meta tensor keeps no memory")
 }
 
 func TestWrappedNumberKeepsTheDType(t *testing.T) {

@@ -128,7 +128,7 @@ func identity(v any) any {
 		}
 		return v.ID()
 	case *Generator:
-		return v.what.impl
+		return v.cell.impl
 	case []*Tensor:
 		ids := []any{}
 		for _, t := range v {

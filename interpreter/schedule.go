@@ -11,7 +11,7 @@ import (
 // in order with their operands ready, and after each the cells that nobody reads
 // any more. It is immutable and shared by all runs.
 type schedule struct {
-	steps    []step
+	steps    []*step
 	cells    map[*ir.Node]int // the cell of a node is its place in steps
 	literals []any            // of the graph that may hold resources
 	frames   sync.Pool        // *frame
@@ -22,7 +22,13 @@ type step struct {
 	node   *ir.Node
 	args   []operand
 	kwargs []keyword
+	reads  []int // the cells of the nodes that it reads
 	free   []int // cells to empty after this step
+
+	// The call of a function whose arguments are cells, if they hold tensors; nil
+	// where there is no such call. It is looked for in the first run.
+	once    sync.Once
+	tensors *torch.TensorCall
 
 	seenArgs   []ir.Arg     // of the node when the schedule was made
 	seenKwargs []ir.Keyword // likewise
@@ -45,6 +51,7 @@ type cell struct {
 	held  []resource // in value when it was stored: a list may have changed since
 	one   [1]resource
 	set   bool
+	fresh bool // value is a tensor that stands nowhere else, and that owners do not count
 }
 
 func newSchedule(g *ir.Graph) *schedule {
@@ -55,7 +62,7 @@ func newSchedule(g *ir.Graph) *schedule {
 	last := make([]int, 0, g.Len()) // the last step that reads a cell, at first the one that fills it
 	for n := range g.Nodes() {
 		i := len(s.steps)
-		st := step{node: n, args: make([]operand, len(n.Args())), seenArgs: n.Args(), seenKwargs: n.Kwargs()}
+		st := &step{node: n, args: make([]operand, len(n.Args())), seenArgs: n.Args(), seenKwargs: n.Kwargs()}
 		for k, a := range n.Args() {
 			st.args[k] = s.operand(a)
 		}
@@ -66,6 +73,7 @@ func newSchedule(g *ir.Graph) *schedule {
 		n.Operands(func(m *ir.Node) {
 			if c, ok := s.cells[m]; ok && c < i {
 				last[c] = i
+				st.reads = append(st.reads, c)
 			}
 		})
 		s.steps = append(s.steps, st)
@@ -97,7 +105,7 @@ func (s *schedule) fits(g *ir.Graph) bool {
 	}
 	i := 0
 	for n := g.First(); n != nil; n = n.Next() {
-		st := &s.steps[i]
+		st := s.steps[i]
 		if st.node != n || !sameSlice(st.seenArgs, n.Args()) || !sameSlice(st.seenKwargs, n.Kwargs()) {
 			return false
 		}
@@ -123,9 +131,27 @@ func (f *frame) store(i int, v any) {
 	c.held = f.owners.retain(v)
 }
 
+// storeFresh puts a tensor that nobody else has into cell i.
+func (f *frame) storeFresh(i int, t *torch.Tensor) {
+	c := &f.cells[i]
+	c.value, c.set, c.fresh = t, true, true
+}
+
+// share has the owners count what is fresh in cell i, since it may soon stand
+// elsewhere, too.
+func (f *frame) share(i int) {
+	if c := &f.cells[i]; c.fresh {
+		c.fresh = false
+		f.store(i, c.value)
+	}
+}
+
 // empty forgets the value of cell i and closes what was only there.
 func (f *frame) empty(i int) {
 	c := &f.cells[i]
+	if c.fresh {
+		_ = c.value.(*torch.Tensor).Close()
+	}
 	for _, x := range c.held {
 		f.owners.release(x)
 	}
@@ -134,6 +160,62 @@ func (f *frame) empty(i int) {
 
 // reset closes what the frame still owns and empties it.
 func (f *frame) reset() {
+	for i := range f.cells {
+		f.share(i)
+	}
 	f.owners.close()
 	clear(f.cells)
 }
+
+// tensorCall returns the call that st makes if all of its operands are tensors.
+func (st *step) tensorCall() *torch.TensorCall {
+	st.once.Do(func() {
+		var f *ir.Func
+		switch n := st.node; n.Op() {
+		case ir.CallFunction:
+			f = n.Func()
+		case ir.CallMethod:
+			f = method(n.Target().String())
+		default:
+			return
+		}
+		for _, a := range st.args {
+			if _, ok := a.(cellOf); !ok {
+				return
+			}
+		}
+		if len(st.kwargs) == 0 {
+			st.tensors = torch.ForTensors(f, len(st.args))
+		}
+	})
+	return st.tensors
+}
+
+// callTensors executes a step that calls a function on tensors alone, past its
+// handler. done is false where it is no such step, and nothing was done.
+func (r *Run) callTensors(i int, st *step) (done bool, err error) {
+	call := st.tensorCall()
+	if call == nil {
+		return false, nil
+	}
+	var x [torch.MaxTensors]*torch.Tensor
+	for k, a := range st.args {
+		c := &r.cells[a.(cellOf).cell]
+		t, ok := c.value.(*torch.Tensor)
+		if !ok || !c.set || t == nil || t.Traced() {
+			return false, nil
+		}
+		x[k] = t
+	}
+	t, err := call.Call(&r.mode, &x)
+	if err != nil {
+		return true, err
+	}
+	if t == nil {
+		r.store(i, nil)
+		return true, nil
+	}
+	r.storeFresh(i, t)
+	return true, nil
+}
+

@@ -41,6 +41,15 @@ func (l *argumentList) put() {
 // an operator of torch that is called with real arguments allocates nothing but its
 // results. method is "" for a function.
 func callTyped(f *ir.Func, method string, self *Tensor, args []any) any {
+	impl := implementationOf(f)
+	if x := (tensorArgs{}); impl != nil && impl.public != nil && (method == "" || x.addTensor(self)) && x.addAll(args) {
+		if v, ok, err := impl.public.callTensors(nil, &x); ok {
+			if err != nil {
+				mustNot(f.Name(), failedIn(f, nil, nil, err))
+			}
+			return v
+		}
+	}
 	l := argumentLists.Get().(*argumentList)
 	defer l.put()
 	if method != "" {
@@ -48,7 +57,6 @@ func callTyped(f *ir.Func, method string, self *Tensor, args []any) any {
 	}
 	l.args = append(l.args, args...)
 	list, kw := splitKwargs(l.args)
-	impl := implementationOf(f)
 	if impl == nil || impl.public == nil || impl.public.run != nil || recorderOf(list, kw) != nil {
 		// whatever this does may keep the list
 		list = slices.Clone(list)
@@ -57,73 +65,16 @@ func callTyped(f *ir.Func, method string, self *Tensor, args []any) any {
 		}
 		return Dispatch(ir.CallFunction, f, list, kw)
 	}
-	v, ok, err := any(nil), false, error(nil)
-	if len(kw) == 0 {
-		v, ok, err = impl.public.callTensors(list)
-	}
-	if !ok {
-		for i, a := range list {
-			if n, isInt := a.(int); isInt {
-				list[i] = int64(n) // in place, where normalize copies
-			}
+	for i, a := range list {
+		if n, isInt := a.(int); isInt {
+			list[i] = int64(n) // in place, where normalize copies
 		}
-		v, err = impl.call(nil, list, kw)
 	}
+	v, err := impl.call(nil, list, kw)
 	if err != nil {
 		mustNot(f.Name(), failedIn(f, list, kw, err))
 	}
 	return v
-}
-
-// callTensors is a call whose arguments are all tensors, where the first signature
-// takes them: there is nothing to choose and to convert. ok is false where that is
-// not so, and nothing was called.
-func (p *public) callTensors(args []any) (v any, ok bool, err error) {
-	s := p.signatures[0]
-	skip := 0 // the receiver is no parameter
-	if p.method {
-		skip = 1
-	}
-	n := len(args) - skip
-	if n < 0 || n > s.positional || n < s.required || s.spread {
-		return nil, false, nil
-	}
-	for i, a := range args {
-		if t, isTensor := a.(*Tensor); !isTensor || t == nil || i >= skip && s.params[i-skip].kind != paramTensor {
-			return nil, false, nil
-		}
-	}
-	plan, err := s.plan(p.method, false)
-	if err != nil {
-		return nil, false, nil // told by the call in full
-	}
-	b := bindings.Get().(*binding)
-	defer b.put()
-	for i, src := range plan.from {
-		at := src.param + skip
-		switch {
-		case src.param == fromReceiver:
-			at = 0
-		case src.param == fromDefault || src.param >= n:
-			b.encoded = append(b.encoded, src.absent)
-			continue
-		}
-		if plan.operator.Schema().Args[i].Type.Required().Kind != ir.TypeTensor {
-			return nil, false, nil
-		}
-		b.encoded = append(b.encoded, args[at].(*Tensor).handle)
-	}
-	if b.results, err = plan.operator.CallInto(b.results[:0], nil, b.encoded); err != nil {
-		bound := make([]any, len(s.params))
-		copy(bound, args[skip:])
-		var self any
-		if p.method {
-			self = args[0]
-		}
-		return nil, true, publicError(s, plan, self, bound, err)
-	}
-	c := call{schema: plan.operator.Schema(), public: true, scope: scopeOf(args, nil)}
-	return tensorTuples(c.results(b.results)), true, nil
 }
 
 var methods sync.Map // name -> *ir.Func

@@ -99,7 +99,7 @@ func (c *call) dict(d *ir.PyDict, t *ir.Type) (any, bool, error) {
 // opaque hands a value of any type to the bridge, tensors as their handles.
 func (c *call) opaque(v any) any {
 	if t, ok := v.(*Tensor); ok {
-		return t.handle
+		return &t.handle
 	}
 	if x, kind := items(v); kind != "" {
 		return listOf(x, c.opaque)
@@ -125,7 +125,7 @@ func codeOrSelf[T any](c *call, v any, fromCode func(int) (T, error)) (any, bool
 // tensor takes a tensor, or a number as a wrapped one.
 func (c *call) tensor(v any) (any, bool, error) {
 	if t, ok := v.(*Tensor); ok {
-		return t.handle, true, nil
+		return &t.handle, true, nil
 	}
 	if kindOf(v) == notNumber {
 		return nil, false, nil

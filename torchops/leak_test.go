@@ -190,7 +190,7 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("bridge alone", func(b *testing.B) {
 		o, err := libtorch.Find("aten::add.Tensor")
 		require.NoError(b, err)
-		args := []any{x.handle, x.handle, int64(1)}
+		args := []any{&x.handle, &x.handle, int64(1)}
 		b.ReportAllocs()
 		for b.Loop() {
 			y, err := o.Call(nil, args)

@@ -2,6 +2,7 @@ package torchops
 
 import (
 	"sync"
+	"sync/atomic"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -17,6 +18,8 @@ type public struct {
 	// what is done with the arguments, where that is more than to call the
 	// operator of the signature; which is its place
 	run func(b *binding) (any, error)
+
+	tensorCalls [MaxTensors + 1]atomic.Pointer[TensorCall] // by the number of tensors
 }
 
 // A binding is a call whose arguments were matched with a signature.
@@ -46,6 +49,11 @@ func newPublic(name string, method bool, signatures []*signature) *public {
 // call tries the signatures in order and calls the operator of the first that
 // takes the arguments. Nothing is called, and no number made a tensor, before.
 func (p *public) call(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+	if x := (tensorArgs{}); len(kw) == 0 && x.addAll(args) {
+		if v, ok, err := p.callTensors(m, &x); ok {
+			return v, err
+		}
+	}
 	scope := scopeOf(args, kw)
 	args, err := normalizeItems(withoutScopes(args))
 	if err != nil {

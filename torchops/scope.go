@@ -52,7 +52,7 @@ func (s *Scope) Close() error {
 // ones have nothing to close and are left alone.
 func (s *Scope) Add(tensors ...*Tensor) {
 	for _, t := range tensors {
-		if t == nil || t.handle == nil {
+		if !t.real() {
 			continue
 		}
 		if old := t.scope.Swap(s); old != nil && old != s {

@@ -19,8 +19,8 @@ import (
 // The methods that return no error panic with an *[Error], as operators do in
 // model code; [Try] turns that into an error.
 type Tensor struct {
-	handle *libtorch.Tensor // nil in a trace
-	value  Value            // what a traced tensor stands for
+	handle libtorch.Tensor // none in a trace
+	value  Value           // what a traced tensor stands for
 	scope  atomic.Pointer[Scope]
 }
 
@@ -35,8 +35,11 @@ func FromHandle(h *libtorch.Tensor) *Tensor {
 	if h == nil {
 		return nil
 	}
-	return &Tensor{handle: h}
+	return &Tensor{handle: *h}
 }
+
+// real reports whether t is a tensor of libtorch, open or closed.
+func (t *Tensor) real() bool { return t != nil && t.handle != (libtorch.Tensor{}) }
 
 // Handle returns the handle, which stays the tensor's. It fails for nil and
 // traced tensors.
@@ -47,13 +50,13 @@ func (t *Tensor) Handle() (*libtorch.Tensor, error) {
 	case t.value.recorder != nil:
 		return nil, errRead
 	}
-	return t.handle, nil
+	return &t.handle, nil
 }
 
 // Close frees the tensor. The memory goes when no other tensor shares it. A
 // second call, and one on nil or a traced tensor, does nothing.
 func (t *Tensor) Close() error {
-	if t == nil || t.handle == nil {
+	if !t.real() {
 		return nil
 	}
 	if s := t.scope.Swap(nil); s != nil {

@@ -61,7 +61,7 @@ func init() {
 		if dim < 0 || dim >= n {
 			return nil, ir.Errorf(ir.ErrIndex, "Dimension out of range (expected to be in range of [%d, %d], but got %d)", -n, n-1, numbers[0])
 		}
-		h, err := libtorch.AddBatchDim(m, t.handle, dim, numbers[1])
+		h, err := libtorch.AddBatchDim(m, &t.handle, dim, numbers[1])
 		return joined(h, t), err
 	})
 	define(predispatch+"_remove_batch_dim", "self, level, batch_size, out_dim", func(m *libtorch.Mode, a []any) (any, error) {
@@ -73,7 +73,7 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		h, err := libtorch.RemoveBatchDim(m, t.handle, n[0], n[1], n[2])
+		h, err := libtorch.RemoveBatchDim(m, &t.handle, n[0], n[1], n[2])
 		return joined(h, t), err
 	})
 	define(predispatch+"lazy_load_decompositions", "", func(*libtorch.Mode, []any) (any, error) {

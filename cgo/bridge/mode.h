@@ -3,7 +3,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/functorch/DynamicLayer.h>
-#include <c10/core/GradMode.h>
+#include <c10/core/AutogradState.h>
 #include <c10/core/InferenceMode.h>
 
 #include "tfx.h"
@@ -31,17 +31,31 @@ namespace tfx {
 // bridge sets the process's number to one, so that a usual call changes nothing.
 class Threads {
  public:
-  explicit Threads(int n) : before_(at::get_num_threads()) { use(n); }
-  ~Threads() { use(before_); }
+  explicit Threads(int n) : before_(at::get_num_threads()) {
+    if (before_ != n) at::set_num_threads(n);
+  }
+  ~Threads() {  // asks again, since an operator may have set it
+    if (at::get_num_threads() != before_) at::set_num_threads(before_);
+  }
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
  private:
-  static void use(int n) {
-    if (at::get_num_threads() != n) at::set_num_threads(n);
-  }
-
   int before_;
+};
+
+// Grad is whether gradients are recorded, for one call: c10::AutoGradMode, which
+// looks the thread's state up three times, with one look.
+class Grad {
+ public:
+  explicit Grad(bool on) : state_(c10::AutogradState::get_tls_state()), before_(state_.get_grad_mode()) { state_.set_grad_mode(on); }
+  ~Grad() { state_.set_grad_mode(before_); }
+  Grad(const Grad&) = delete;
+  Grad& operator=(const Grad&) = delete;
+
+ private:
+  c10::AutogradState& state_;
+  bool before_;
 };
 
 // An Autocast is one autocast region around one call. Python clears the cache of
@@ -94,12 +108,22 @@ class Vmap {
   int pushed_ = 0;
 };
 
+// Usual is what every call sets: whether gradients are recorded, and how many
+// threads a kernel may use.
+class Usual {
+ public:
+  Usual(bool grad, int threads) : grad_(grad), threads_(threads) { watch_warnings(); }
+
+ private:
+  Grad grad_;
+  Threads threads_;
+};
+
 // A Scope holds one call's mode. Without a mode: no gradients, ordinary tensors,
 // one thread. Inference mode comes first, since it sets the gradient mode too.
 class Scope {
  public:
-  explicit Scope(const tfx_mode* m) : grad_(m != nullptr && (m->flags & TFX_GRAD) != 0), threads_(m == nullptr ? 1 : m->threads) {
-    watch_warnings();
+  explicit Scope(const tfx_mode* m) : usual_(m != nullptr && (m->flags & TFX_GRAD) != 0, m == nullptr ? 1 : m->threads) {
     if (m == nullptr) return;
     if (m->flags & TFX_INFERENCE) inference_.emplace(true);
     if (m->flags & TFX_AUTOCAST) autocast_.emplace(*m);
@@ -107,8 +131,7 @@ class Scope {
   }
 
  private:
-  c10::AutoGradMode grad_;
-  Threads threads_;
+  Usual usual_;
   std::optional<c10::InferenceMode> inference_;
   std::optional<Autocast> autocast_;
   std::optional<Vmap> vmap_;

@@ -18,11 +18,43 @@ namespace tfx {
 // An Op is an operator that was found. It is never freed: libraries are not
 // unloaded, and the program keeps what it resolved.
 struct Op {
-  explicit Op(c10::OperatorHandle h) : handle(h) {
+  explicit Op(c10::OperatorHandle h) : handle(h), passed_on(passes(h)) {
     for (const auto& a : handle.schema().arguments()) types.push_back(a.real_type());
   }
+
   c10::OperatorHandle handle;
   std::vector<c10::TypePtr> types;
+  // Whether autograd's layer does nothing else, where no gradients are recorded, than
+  // to pass a call on to the layers below. Of operators of PyTorch's own it does
+  // more for those that make views or write, which it counts, and takes apart those
+  // that are made of others.
+  const bool passed_on;
+
+ private:
+  static bool passes(const c10::OperatorHandle& h) {
+    const auto& schema = h.schema();
+    if (schema.getNamespace() != "aten" || h.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) return false;
+    for (const auto& a : schema.arguments()) {
+      const c10::Type& type = a.real_type()->kind() == c10::TypeKind::OptionalType ? *a.real_type()->containedTypes()[0] : *a.real_type();
+      if (a.alias_info() != nullptr || type.kind() == c10::TypeKind::ListType && !numbers(type)) return false;
+    }
+    for (const auto& r : schema.returns()) {
+      if (r.alias_info() != nullptr) return false;
+    }
+    return true;
+  }
+
+  // numbers reports whether a list holds no tensors: those would have to be looked
+  // at one by one, see ordinary.
+  static bool numbers(const c10::Type& list) {
+    switch (list.containedTypes()[0]->kind()) {
+      case c10::TypeKind::IntType:
+      case c10::TypeKind::SymIntType:
+      case c10::TypeKind::FloatType:
+      case c10::TypeKind::BoolType: return true;
+      default: return false;
+    }
+  }
 };
 
 // Tag names by number. Releases differ in which tags they have, and C++ cannot
@@ -136,30 +168,50 @@ inline int32_t has_kernel(uint64_t op, int32_t device_kind) noexcept {
 // operator throws. A call inside a call, from a custom operator, gets its own.
 class Stack {
  public:
-  Stack() : mine_(!busy()) {
-    if (mine_) busy() = true;
+  Stack() : shared_(shared()), mine_(!shared_.busy) {
+    if (mine_) shared_.busy = true;
   }
   ~Stack() {
     if (!mine_) return;
-    shared().clear();
-    busy() = false;
+    shared_.stack.clear();
+    shared_.busy = false;
   }
   Stack(const Stack&) = delete;
   Stack& operator=(const Stack&) = delete;
-  torch::jit::Stack& operator*() { return mine_ ? shared() : own_; }
+  torch::jit::Stack& operator*() { return mine_ ? shared_.stack : own_; }
 
  private:
-  static torch::jit::Stack& shared() {
-    static thread_local torch::jit::Stack s;
+  struct Shared {
+    torch::jit::Stack stack;
+    bool busy = false;
+  };
+  static Shared& shared() {  // looked up once a call: that goes through a function
+    static thread_local Shared s;
     return s;
   }
-  static bool& busy() {
-    static thread_local bool b = false;
-    return b;
-  }
+  Shared& shared_;
   torch::jit::Stack own_;
   const bool mine_;
 };
+
+// ordinary reports whether the dispatcher would go from the tensors among the
+// arguments to autograd's layer first, and from there to the backend's kernel: the
+// thread is in no mode, and no tensor is batched, lazy, sparse, or carries a tangent.
+inline bool ordinary(const torch::jit::Stack& stack) {
+  // autocast's keys are in every tensor, and outside its regions left out by the thread
+  static const uint64_t known = (c10::DispatchKeySet({c10::DispatchKey::Dense}) | c10::autograd_dispatch_keyset_with_ADInplaceOrView |
+      c10::default_excluded_set).raw_repr() | ((1ULL << c10::num_backends) - 1);
+  const c10::impl::LocalDispatchKeySet here = c10::impl::tls_local_dispatch_key_set();
+  if (!(here.included_ == c10::default_included_set) || !(here.excluded_ == c10::default_excluded_set)) return false;
+  bool any = false;
+  for (const c10::IValue& v : stack) {
+    if (!v.isTensor()) continue;
+    const c10::TensorImpl* t = v.unsafeToTensorImpl();
+    if ((t->key_set().raw_repr() & ~known) != 0 || t->autograd_meta() != nullptr && v.toTensor()._fw_grad(0).defined()) return false;
+    any = true;
+  }
+  return any;
+}
 
 inline int32_t call(uint64_t handle, const tfx_mode* m, const uint64_t* args, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer& out) {
@@ -171,8 +223,13 @@ inline int32_t call(uint64_t handle, const tfx_mode* m, const uint64_t* args, ui
     // The dispatcher reads the tensors on the stack before it checks anything: a
     // stack of another length would be undefined behaviour.
     if (!in.done()) throw Fault("bridge: more arguments than the schema has");
-    {
+    if (m != nullptr) {
       Scope scope(m);
+      op.handle.callBoxed(stack);
+    } else {
+      Usual usual(false, 1);
+      std::optional<c10::impl::ExcludeDispatchKeyGuard> below;
+      if (op.passed_on && ordinary(stack)) below.emplace(c10::autograd_dispatch_keyset_with_ADInplaceOrView);
       op.handle.callBoxed(stack);
     }
     for (auto& v : stack) out.value(std::move(v));

@@ -84,10 +84,16 @@ class Reader {
   // the stream cannot: the element type of an empty list, and whether a list of
   // tensors is one of optional tensors.
   c10::IValue value(const c10::Type& type) {
-    const uint64_t head = next(), count = head >> 8;
+    const uint64_t head = next();
+    return head == TFX_TENSOR ? c10::IValue(tensor(next())) : other(head, type);
+  }
+
+ private:
+  // other reads a value that is no tensor.
+  c10::IValue other(uint64_t head, const c10::Type& type) {
+    const uint64_t count = head >> 8;
     switch (head & 0xff) {
       case TFX_NONE: return {};
-      case TFX_TENSOR: return tensor(next());
       case TFX_UNDEFINED: return at::Tensor();
       case TFX_INT: return static_cast<int64_t>(next());
       case TFX_UINT: return static_cast<uint64_t>(next());
@@ -158,7 +164,6 @@ class Reader {
     throw Fault("bridge: unknown kind of value " + std::to_string(head & 0xff));
   }
 
- private:
   uint64_t next() {
     if (p_ == end_) throw Fault("bridge: the argument stream ends early");
     return *p_++;
