@@ -99,10 +99,22 @@ func (what *remains) free() {
 	}
 }
 
-// end frees what a closed handle held and offers the cell to the next. The handles
-// that had it stay closed: their turn is over.
+// end frees what a closed handle held.
 func (c *cell) end() {
 	c.free()
+	c.next()
+}
+
+// ended is end where the bridge has given the reference back.
+func (c *cell) ended() {
+	profileRemove(c.key)
+	died(c.bytes)
+	c.next()
+}
+
+// next offers the cell to the next handle. Those that had it stay closed: their turn
+// is over.
+func (c *cell) next() {
 	c.impl = 0
 	turn := c.state.Load() >> 32
 	if turn == math.MaxUint32 {
@@ -164,6 +176,22 @@ func (h *handle) ptr() (uint64, bool) {
 }
 
 func (h *handle) unuse() { h.cell.unuse() }
+
+// take is ptr for a call that gives the reference back if it succeeds: h is closed
+// from now on. It fails where h is closed already, or in use. Either untake or the
+// cell's ended follows.
+func (h *handle) take() (uint64, bool) {
+	c := h.cell
+	open := uint64(h.turn) << 32
+	if c == nil || !c.state.CompareAndSwap(open, open|1) {
+		return 0, false
+	}
+	maybeGC()
+	return c.impl, true
+}
+
+// untake opens h again.
+func (h *handle) untake() { h.cell.state.Store(uint64(h.turn) << 32) }
 
 func (c *cell) unuse() {
 	if uint32(c.state.Add(^uint64(1))) == 1 {

@@ -33,6 +33,7 @@ type hole struct{ word, arg int }
 const (
 	preparedWords = 32
 	resultWords   = 4
+	maxHoles      = 4
 )
 
 // Prepare readies calls of an operator that returns one tensor. args is as for
@@ -61,24 +62,37 @@ func (o *Operator) Prepare(args []any) (p *Prepared, ok bool) {
 		}
 	}
 	p.n = copy(p.words[:], e.w)
-	return p, p.n == len(e.w)
+	return p, p.n == len(e.w) && len(p.holes) <= maxHoles
 }
 
 // Call calls the operator with tensors in the holes, in their order and none of them
 // nil, and makes result, which must be the zero Tensor, a handle of what it returns:
 // it stays zero for an undefined tensor. Errors are those of [Operator.Call].
-func (p *Prepared) Call(m *Mode, result *Tensor, tensors ...*Tensor) error {
-	if len(tensors) != len(p.holes) {
+//
+// last has a bit for each tensor, from the lowest, that the call is the last use of:
+// it is closed where the call succeeds, by the same crossing. Nobody else may use such
+// a tensor any more, and it may stand in one hole only.
+func (p *Prepared) Call(m *Mode, result *Tensor, last uint, tensors ...*Tensor) error {
+	if len(tensors) != len(p.holes) || len(tensors) > maxHoles {
 		return ir.Errorf(ir.ErrType, "expected %d tensors, got %d", len(p.holes), len(tensors))
 	}
 	if m = m.current(); m != nil && !m.isDefault() {
-		return p.callIn(m, result, tensors)
+		return p.callIn(m, result, last, tensors)
 	}
 	words := p.words
+	var dropped [maxHoles]uint64
+	drops := 0
 	for i, t := range tensors {
-		impl, ok := t.ptr()
+		var ok bool
+		var impl uint64
+		if last&(1<<i) == 0 {
+			impl, ok = t.ptr()
+		} else if impl, ok = t.take(); ok {
+			dropped[drops] = impl
+			drops++
+		}
 		if !ok {
-			unuseAll(tensors[:i])
+			giveBack(last, tensors[:i])
 			return badArg(&p.op.params[p.holes[i].arg], t, errClosedArg)
 		}
 		words[p.holes[i].word] = impl
@@ -89,23 +103,42 @@ func (p *Prepared) Call(m *Mode, result *Tensor, tensors ...*Tensor) error {
 	}
 	slots.acquire()
 	code := C.tfx_call(C.uint64_t(p.op.handle), nil, (*C.uint64_t)(unsafe.Pointer(&words)), C.uint64_t(p.n),
-		(*C.uint64_t)(unsafe.Pointer(&r.words)), resultWords, &r.out)
+		(*C.uint64_t)(unsafe.Pointer(&dropped)), C.uint64_t(drops), (*C.uint64_t)(unsafe.Pointer(&r.words)), resultWords, &r.out)
 	slots.release()
-	unuseAll(tensors)
-	if code == 0 && r.words[0]&0xff == C.TFX_TENSOR {
-		result.own(remains{r.words[1], int64(r.words[2]), profileAdd(), kindTensor})
-	}
-	collectReleased()
 	if code != 0 {
+		giveBack(last, tensors)
+		collectReleased()
 		long := reply{out: r.out}
 		copy(long.words[:], r.words[:])
 		return long.fail(p.op.schema.Op, code)
 	}
+	for i, t := range tensors {
+		if last&(1<<i) == 0 {
+			t.unuse()
+		} else {
+			t.cell.ended()
+		}
+	}
+	if r.words[0]&0xff == C.TFX_TENSOR {
+		result.own(remains{r.words[1], int64(r.words[2]), profileAdd(), kindTensor})
+	}
+	collectReleased()
 	return nil
 }
 
+// giveBack ends the use of tensors by a call that failed.
+func giveBack(last uint, tensors []*Tensor) {
+	for i, t := range tensors {
+		if last&(1<<i) == 0 {
+			t.unuse()
+		} else {
+			t.untake()
+		}
+	}
+}
+
 // callIn is Call in a mode.
-func (p *Prepared) callIn(m *Mode, result *Tensor, tensors []*Tensor) error {
+func (p *Prepared) callIn(m *Mode, result *Tensor, last uint, tensors []*Tensor) error {
 	args := slices.Clone(p.args)
 	for i, t := range tensors {
 		args[p.holes[i].arg] = t
@@ -117,11 +150,10 @@ func (p *Prepared) callIn(m *Mode, result *Tensor, tensors []*Tensor) error {
 	if t, ok := results[0].(*Tensor); ok && t != nil {
 		*result = *t
 	}
-	return nil
-}
-
-func unuseAll(tensors []*Tensor) {
-	for _, t := range tensors {
-		t.unuse()
+	for i, t := range tensors {
+		if last&(1<<i) != 0 {
+			_ = t.Close()
+		}
 	}
+	return nil
 }

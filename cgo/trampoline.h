@@ -36,9 +36,9 @@ static inline int32_t tfx_find(const char* name, uint64_t len, uint64_t* w, uint
 }
 static inline int32_t tfx_list(uint64_t* w, uint64_t n, tfx_out* o) { return tfx_table->list(w, n, o); }
 static inline int32_t tfx_has_kernel(uint64_t op, int32_t kind) { return tfx_table->has_kernel(op, kind); }
-static inline int32_t tfx_call(uint64_t op, const tfx_mode* m, const uint64_t* args, uint64_t nargs, uint64_t* w,
-                               uint64_t n, tfx_out* o) {
-  return tfx_table->call(op, m, args, nargs, w, n, o);
+static inline int32_t tfx_call(uint64_t op, const tfx_mode* m, const uint64_t* args, uint64_t nargs,
+                               const uint64_t* last, uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->call(op, m, args, nargs, last, nlast, w, n, o);
 }
 static inline int32_t tfx_open_library(const char* path, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->open_library(path, w, n, o);

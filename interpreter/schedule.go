@@ -1,6 +1,7 @@
 package interpreter
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -29,6 +30,7 @@ type step struct {
 	// where there is no such call. It is looked for in the first run.
 	once    sync.Once
 	tensors *torch.TensorCall
+	last    uint // a bit for each argument that nobody reads after the step, nor by another argument
 
 	seenArgs   []ir.Arg     // of the node when the schedule was made
 	seenKwargs []ir.Keyword // likewise
@@ -184,9 +186,15 @@ func (st *step) tensorCall() *torch.TensorCall {
 				return
 			}
 		}
-		if len(st.kwargs) == 0 {
-			st.tensors = torch.ForTensors(f, len(st.args))
+		if len(st.kwargs) > 0 {
+			return
 		}
+		for k, a := range st.args {
+			if slices.Contains(st.free, a.(cellOf).cell) && !slices.Contains(st.args[:k], a) && !slices.Contains(st.args[k+1:], a) {
+				st.last |= 1 << k
+			}
+		}
+		st.tensors = torch.ForTensors(f, len(st.args))
 	})
 	return st.tensors
 }
@@ -199,17 +207,26 @@ func (r *Run) callTensors(i int, st *step) (done bool, err error) {
 		return false, nil
 	}
 	var x [torch.MaxTensors]*torch.Tensor
+	last := st.last
 	for k, a := range st.args {
 		c := &r.cells[a.(cellOf).cell]
+		if !c.fresh {
+			last &^= 1 << k // for the owners to close
+		}
 		t, ok := c.value.(*torch.Tensor)
 		if !ok || !c.set || t == nil || t.Traced() {
 			return false, nil
 		}
 		x[k] = t
 	}
-	t, err := call.Call(&r.mode, &x)
+	t, err := call.Call(&r.mode, last, &x)
 	if err != nil {
 		return true, err
+	}
+	for k, a := range st.args {
+		if last>>k&1 != 0 {
+			r.cells[a.(cellOf).cell] = cell{}
+		}
 	}
 	if t == nil {
 		r.store(i, nil)
@@ -218,4 +235,3 @@ func (r *Run) callTensors(i int, st *step) (done bool, err error) {
 	r.storeFresh(i, t)
 	return true, nil
 }
-

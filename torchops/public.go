@@ -54,6 +54,11 @@ func (p *public) call(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
 			return v, err
 		}
 	}
+	return p.parse(m, args, kw)
+}
+
+// parse is call for whatever the arguments are.
+func (p *public) parse(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
 	scope := scopeOf(args, kw)
 	args, err := normalizeItems(withoutScopes(args))
 	if err != nil {

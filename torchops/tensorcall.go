@@ -152,20 +152,33 @@ func (p *public) forTensors(n int) *TensorCall {
 // of libtorch, nil for none. None of them may be nil or traced.
 // The result is a tensor of its own, also where the operator returns an argument; it
 // is nil where the operator returns an undefined tensor.
-func (c *TensorCall) Call(m *libtorch.Mode, x *[MaxTensors]*Tensor) (*Tensor, error) {
+//
+// last has a bit for each tensor, from the lowest, that nobody uses after the call or
+// beside it, and that stands among the arguments once: it is closed where the call
+// succeeds.
+func (c *TensorCall) Call(m *libtorch.Mode, last uint, x *[MaxTensors]*Tensor) (*Tensor, error) {
 	var handles [MaxTensors]*libtorch.Tensor
 	var scope *Scope
+	var closes uint
 	for i, at := range c.order {
 		t := x[at]
 		handles[i], scope = &t.handle, younger(scope, t.scope.Load())
+		closes |= last >> at & 1 << i
 	}
 	t := new(Tensor)
-	if err := c.ready.Call(m, &t.handle, handles[:len(c.order)]...); err != nil {
+	if err := c.ready.Call(m, &t.handle, closes, handles[:len(c.order)]...); err != nil {
 		args := make([]any, len(c.order))
 		for i := range args {
 			args[i] = x[i]
 		}
 		return nil, c.fail(args, err)
+	}
+	if last != 0 && scope != nil {
+		for at := range c.order {
+			if last>>at&1 != 0 {
+				_ = x[at].Close() // only out of its scope
+			}
+		}
 	}
 	if !t.real() {
 		return nil, nil
@@ -214,7 +227,7 @@ func (p *public) callTensors(m *libtorch.Mode, x *tensorArgs) (v any, ok bool, e
 	if c.ready == nil {
 		return nil, false, nil
 	}
-	t, err := c.Call(m, &x.list)
+	t, err := c.Call(m, 0, &x.list)
 	if t != nil {
 		v = t
 	}

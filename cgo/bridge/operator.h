@@ -213,7 +213,7 @@ inline bool ordinary(const torch::jit::Stack& stack) {
   return any;
 }
 
-inline int32_t call(uint64_t handle, const tfx_mode* m, const uint64_t* args, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+inline int32_t call(uint64_t handle, const tfx_mode* m, const uint64_t* args, uint64_t nargs, const uint64_t* last, uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer& out) {
     const Op& op = *reinterpret_cast<const Op*>(handle);
     Stack borrowed;
@@ -232,7 +232,9 @@ inline int32_t call(uint64_t handle, const tfx_mode* m, const uint64_t* args, ui
       if (op.passed_on && ordinary(stack)) below.emplace(c10::autograd_dispatch_keyset_with_ADInplaceOrView);
       op.handle.callBoxed(stack);
     }
+    // not before the results: the bytes of one that shares a storage are counted once
     for (auto& v : stack) out.value(std::move(v));
+    for (uint64_t i = 0; i < nlast; i++) TensorPtr::reclaim(reinterpret_cast<c10::TensorImpl*>(last[i]));
   });
 }
 
