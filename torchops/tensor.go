@@ -27,7 +27,7 @@ type Tensor struct {
 // is reports whether x and y are one tensor, as Python's "is" tells: two of Go may
 // be handles of it, as an in-place method returns its receiver.
 func (x *Tensor) is(y *Tensor) bool {
-	return x == y || x != nil && y != nil && x.handle != nil && y.handle != nil && x.handle.Same(y.handle)
+	return x == y || x.real() && y.real() && x.handle.Same(&y.handle)
 }
 
 // FromHandle returns the tensor of a handle, which now belongs to the tensor.
