@@ -3,6 +3,7 @@ package passes
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -16,12 +17,17 @@ import (
 // expression over the program's symbols that has the size of each run.
 type refresher struct {
 	module  *ir.GraphModule // a copy, to be run
+	graph   *ir.Graph       // the module proper's
 	nodes   map[*ir.Node]*ir.Node
 	symbols []string
+	first   map[string]int64   // values of the symbols at the export, or what stands for them
+	loose   map[string]bool    // symbols of numbers that depend on elements
+	sources map[*ir.Node]bool  // nodes whose values bring such symbols
 	samples []map[string]int64 // values of the symbols; the first is that of the export
 	seen    []map[*ir.Node]any // what each run saw, by the nodes of the module proper
 	exprs   []candidate
 	known   map[string]bool
+	bound   func(symbol string) (least, greatest int64)
 	device  ir.Device
 }
 
@@ -39,36 +45,77 @@ type candidate struct {
 // Sizes stay symbolic: the graph runs at several sizes of its inputs, and a size that
 // changes becomes the expression over the program's symbols that has its value in all
 // runs. Where there is none, or where the program runs at one size only, the meta of
-// the node is removed rather than left untrue. What comes behind an operator whose
-// result depends on elements keeps its meta. bound says within what a symbol lies; it
-// may be nil.
+// the node is removed rather than left untrue.
+//
+// An operator whose result depends on elements, a higher-order one, and one that does
+// not work at these sizes stands as it is noted: the symbols that it brings are as good as those of the inputs for what comes
+// behind. The graphs of a higher-order operator are refreshed in turn; those that get its
+// operands as they are take what is known of these, and what they return is the
+// result, of a condition that of its first branch. That of autocasting keeps what is
+// noted in it. bound says within what a symbol lies; it may be nil.
 func RefreshValues(ctx context.Context, m *ir.GraphModule, bound func(symbol string) (least, greatest int64)) []*ir.Node {
-	r := &refresher{nodes: map[*ir.Node]*ir.Node{}, known: map[string]bool{}, device: ir.NewDevice(ir.DeviceCPU, -1)}
+	if bound == nil {
+		bound = func(string) (least, greatest int64) { return math.MinInt64, math.MaxInt64 }
+	}
+	return refresh(ctx, m, bound, nil)
+}
+
+// maxRounds bounds how often a graph is refreshed because a result of one of its
+// higher-order operators became another.
+const maxRounds = 8
+
+// refresh is RefreshValues for a graph among others, whose symbols have the values
+// around.
+func refresh(ctx context.Context, m *ir.GraphModule, bound func(string) (int64, int64), around map[string]int64) []*ir.Node {
+	var all []*ir.Node
+	for range maxRounds {
+		r := &refresher{graph: m.Graph(), nodes: map[*ir.Node]*ir.Node{}, first: map[string]int64{}, loose: map[string]bool{},
+			sources: map[*ir.Node]bool{}, known: map[string]bool{}, bound: bound, device: ir.NewDevice(ir.DeviceCPU, -1)}
+		for _, s := range slices.Sorted(maps.Keys(around)) {
+			r.first[s], r.symbols = around[s], append(r.symbols, s)
+		}
+		all = append(all, r.refresh(ctx, m)...)
+		again := false
+		for n := range m.Graph().Nodes() {
+			if n.Func() != nil && n.Func().Kind() == ir.HigherOrder {
+				inner, changed := r.subgraphs(ctx, m, n)
+				all, again = append(all, inner...), again || changed
+			}
+		}
+		if !again {
+			break
+		}
+	}
+	return unique(all)
+}
+
+func unique(nodes []*ir.Node) (out []*ir.Node) {
+	seen := map[*ir.Node]bool{}
+	for _, n := range nodes {
+		if !seen[n] {
+			seen[n], out = true, append(out, n)
+		}
+	}
+	return out
+}
+
+// refresh notes what is untrue of one graph.
+func (r *refresher) refresh(ctx context.Context, m *ir.GraphModule) []*ir.Node {
 	r.module = m.Clone()
 	from, to := m.Graph().First(), r.module.Graph().First()
 	for ; from != nil && to != nil; from, to = from.Next(), to.Next() {
 		r.nodes[to] = from
 	}
 	r.module.Graph().SetCodeGen(ir.PlainCodeGen{}) // the inputs are flat
-	first := map[string]int64{}
-	for n := range m.Graph().Nodes() {
-		r.learn(n, n.Meta().Get(ir.MetaVal), first)
-	}
-	if r.run(ctx, m, first); len(r.seen) == 0 {
+	r.learnAll()
+	if r.run(ctx, m, maps.Clone(r.first)); len(r.seen) == 0 {
 		return nil
 	}
 	var stale []*ir.Node
 	for n := range m.Graph().Nodes() {
 		v, ok := r.seen[0][n]
-		noted := n.Meta().Get(ir.MetaVal)
-		if dependsOnData(n) || r.foreign(noted) {
-			break // and so does what follows, as far as is known
-		}
-		if !ok || n.Op() == ir.Output || n.Op() == ir.GetAttr || agrees(noted, v) {
+		if !ok || n.Op() == ir.Output || n.Op() == ir.GetAttr || r.stands(n) || r.agrees(n.Meta().Get(ir.MetaVal), v) {
 			continue
-		}
-		if noted != nil && n.Func() != nil && n.Func().Kind() == ir.HigherOrder {
-			break // it does otherwise with elements, as autocasting does: what follows says nothing
 		}
 		stale = append(stale, n)
 	}
@@ -76,7 +123,7 @@ func RefreshValues(ctx context.Context, m *ir.GraphModule, bound func(symbol str
 		return nil
 	}
 	for k := 1; k <= maxAttempts && len(r.samples) < wantedSamples && len(r.symbols) > 0; k++ {
-		r.run(ctx, m, r.sample(k, first, bound))
+		r.run(ctx, m, r.sample(k))
 	}
 	r.evaluate()
 	for _, n := range stale {
@@ -98,21 +145,13 @@ func RefreshValues(ctx context.Context, m *ir.GraphModule, bound func(symbol str
 // together by the large ones, for sizes that must be multiples of something or equal.
 var sampleSteps = []int64{1, 2, 8, 3, 16, 5, 7, 32}
 
-// foreign reports whether a value mentions a symbol that no input has: one that
-// depends on elements.
-func (r *refresher) foreign(v any) bool {
-	has := func(e *ir.Expr) bool {
-		return e != nil && slices.ContainsFunc(e.Symbols(), func(s string) bool { return !slices.Contains(r.symbols, s) })
+// stands reports whether the value of a node is what is noted of it: nothing can be
+// learned by a run without elements.
+func (r *refresher) stands(n *ir.Node) bool {
+	if n.Func() == nil || n.Meta().Get(ir.MetaVal) == nil {
+		return false
 	}
-	switch v := v.(type) {
-	case ir.TensorMeta:
-		return slices.ContainsFunc(v.Sizes, func(s ir.Size) bool { return has(s.Expr()) })
-	case ir.SymScalar:
-		return has(v.Expr)
-	case []any:
-		return slices.ContainsFunc(v, r.foreign)
-	}
-	return false
+	return r.sources[n] || dependsOnData(n) || n.Func().Kind() == ir.HigherOrder
 }
 
 // dependsOnData reports whether what a node yields, or its shape, depends on
@@ -130,57 +169,77 @@ const (
 	maxAttempts   = 8 // at other sizes; guards may refuse some
 )
 
-// learn collects the symbols and expressions of a value.
-func (r *refresher) learn(n *ir.Node, v any, first map[string]int64) {
-	add := func(e *ir.Expr, hint int64, bare bool) {
-		if e == nil {
-			return
-		}
-		if s, ok := e.Symbol(); ok && n.Op() == ir.Placeholder && bare {
-			if _, known := first[s]; !known {
-				first[s] = hint
+// learnAll collects the symbols and expressions of the graph.
+func (r *refresher) learnAll() {
+	inputs := map[string]bool{} // whatever the inputs mention
+	for n := range r.graph.Nodes() {
+		eachExpr(n.Meta().Get(ir.MetaVal), func(e *ir.Expr, hint int64) {
+			if n.Op() == ir.Placeholder {
+				for _, s := range e.Symbols() {
+					inputs[s] = true
+				}
+			}
+			s, bare := e.Symbol()
+			if _, known := r.first[s]; bare && !known && (n.Op() == ir.Placeholder || !inputs[s]) {
+				if n.Op() != ir.Placeholder {
+					hint = looseSize + 5*int64(len(r.loose))
+					r.loose[s], r.sources[n] = true, true
+				}
+				r.first[s] = hint
 				r.symbols = append(r.symbols, s)
 			}
-		}
-		if text := e.String(); !r.known[text] {
-			r.known[text] = true
-			r.exprs = append(r.exprs, candidate{expr: e})
-		}
+			if text := e.String(); !r.known[text] {
+				r.known[text] = true
+				r.exprs = append(r.exprs, candidate{expr: e})
+			}
+		})
 	}
-	switch v := v.(type) {
+}
+
+// looseSize is what the first size is that depends on elements. No other one would be
+// truer, few kernels have a case of their own for it, and different ones can be told
+// apart; what the program asserts of them is not heeded.
+const looseSize = 6
+
+// eachExpr calls f with the expressions of a value and their hints.
+func eachExpr(val any, f func(e *ir.Expr, hint int64)) {
+	switch v := val.(type) {
 	case ir.TensorMeta:
 		for _, list := range [][]ir.Size{v.Sizes, v.Strides, {v.StorageOffset}} {
 			for _, s := range list {
-				add(s.Expr(), s.Hint(), true)
+				if s.Expr() != nil {
+					f(s.Expr(), s.Hint())
+				}
 			}
 		}
 	case ir.SymScalar:
-		hint, isInt := v.Hint.(ir.Int)
-		add(v.Expr, int64(hint), isInt)
+		if hint, isInt := v.Hint.(ir.Int); v.Expr != nil && (isInt || v.Kind == ir.TypeSymInt) {
+			f(v.Expr, int64(hint))
+		}
 	case []any:
 		for _, item := range v {
-			r.learn(n, item, first)
+			eachExpr(item, f)
 		}
 	}
 }
 
 // sample chooses other values of the symbols, within their ranges and different from
 // each other.
-func (r *refresher) sample(k int, first map[string]int64, bound func(symbol string) (least, greatest int64)) map[string]int64 {
+func (r *refresher) sample(k int) map[string]int64 {
 	values := map[string]int64{}
 	for i, s := range r.symbols {
-		lo, hi := int64(1), int64(math.MaxInt32)
-		if bound != nil {
-			least, greatest := bound(s)
-			lo, hi = max(lo, least), min(hi, greatest)
+		least, greatest := r.bound(s)
+		lo, hi := max(1, least), min(math.MaxInt32, greatest)
+		if r.loose[s] {
+			lo, hi = 1, math.MaxInt32
 		}
 		step := sampleSteps[(k-1)%len(sampleSteps)]
 		if step < 8 {
 			step *= int64(1 + i)
 		}
-		n := first[s] + step
+		n := r.first[s] + step
 		if n > hi {
-			n = max(lo, first[s]-step)
+			n = max(lo, r.first[s]-step)
 		}
 		values[s] = min(max(n, lo), hi)
 	}
@@ -213,7 +272,20 @@ func (r *refresher) run(ctx context.Context, m *ir.GraphModule, sample map[strin
 		args = append(args, v)
 	}
 	seen := map[*ir.Node]any{}
-	out, _ := ShapeProp(ctx, r.module, args, OnMeta(), EachValue(func(n *ir.Node, v any) { seen[r.nodes[n]] = v }))
+	noted := func(p *shapeProp) {
+		p.instead = func(n *ir.Node, failed bool) (any, bool) {
+			n = r.nodes[n]
+			if n == nil || n.Op() != ir.CallFunction || !failed && !r.stands(n) {
+				return nil, false
+			}
+			if s := ir.Operators().Lookup(n.Func().Op()); s != nil && len(s.Returns) == 0 {
+				return nil, true // an assertion about sizes that are made up
+			}
+			v, err := argument(n.Meta().Get(ir.MetaVal), sample)
+			return v, err == nil
+		}
+	}
+	out, _ := ShapeProp(ctx, r.module, args, OnMeta(), noted, EachValue(func(n *ir.Node, v any) { seen[r.nodes[n]] = v }))
 	closeAll(out)
 	if len(r.seen) > 0 && len(seen) < len(r.seen[0]) || len(seen) <= len(args) {
 		return
@@ -244,7 +316,7 @@ func closeAll(v any) {
 	}
 }
 
-// argument makes an input of the sizes that a sample gives.
+// argument makes a value of the sizes that a sample gives, of what is noted of it.
 func argument(val any, sample map[string]int64) (any, error) {
 	switch v := val.(type) {
 	case ir.TensorMeta:
@@ -268,11 +340,27 @@ func argument(val any, sample map[string]int64) (any, error) {
 		}
 		return torch.Call("aten::empty_strided", sizes, strides, torch.Kw("dtype", v.DType), torch.Kw("device", ir.NewDevice(ir.DeviceMeta, -1)))
 	case ir.SymScalar:
-		if v.Expr == nil || v.Kind != ir.TypeSymInt {
+		hint, isInt := v.Hint.(ir.Int)
+		_, none := v.Hint.(ir.None)
+		switch {
+		case none && v.Kind == ir.TypeSymFloat:
+			return 1.5, nil
+		case none && v.Kind == ir.TypeSymBool:
+			return true, nil
+		case v.Expr == nil || v.Kind != ir.TypeSymInt && !isInt:
 			return plain(v.Hint)
 		}
-		hint, _ := v.Hint.(ir.Int)
 		return sizeIn(ir.SymbolicSize(v.Expr, int64(hint)), sample)
+	case []any:
+		items := make(ir.PyTuple, len(v))
+		for i := range v {
+			var err error
+			if items[i], err = argument(v[i], sample); err != nil {
+				closeAll(items)
+				return nil, err
+			}
+		}
+		return items, nil
 	case ir.Arg:
 		return plain(v)
 	}
@@ -321,7 +409,7 @@ func eval(e *ir.Expr, sample map[string]int64) (int64, error) {
 // agrees reports whether what is noted of a value is what a run with the exported
 // sizes saw. Where a view begins in its storage is not asked: PyTorch's own kernels
 // without elements and ours differ in it.
-func agrees(val, seen any) bool {
+func (r *refresher) agrees(val, seen any) bool {
 	if _, none := val.(ir.None); none {
 		return true // nobody reads it
 	}
@@ -329,10 +417,10 @@ func agrees(val, seen any) bool {
 	case ir.TensorMeta:
 		v, ok := val.(ir.TensorMeta)
 		return ok && v.DType == seen.DType && v.Layout == seen.Layout &&
-			slices.EqualFunc(v.Sizes, seen.Sizes, sameHint) && slices.EqualFunc(v.Strides, seen.Strides, sameHint)
+			slices.EqualFunc(v.Sizes, seen.Sizes, r.same) && slices.EqualFunc(v.Strides, seen.Strides, r.same)
 	case []any:
 		v, ok := val.([]any)
-		return ok && slices.EqualFunc(v, seen, agrees)
+		return ok && slices.EqualFunc(v, seen, r.agrees)
 	case nil:
 		return false
 	case int64, float64, bool:
@@ -341,10 +429,12 @@ func agrees(val, seen any) bool {
 			if v.Expr == nil {
 				return fmt.Sprint(v.Hint) == fmt.Sprint(seen)
 			}
-			if hint, ok := v.Hint.(ir.Int); ok {
-				return int64(hint) == seen
+			hint, ok := v.Hint.(ir.Int)
+			if r.isLoose(v.Expr) {
+				n, err := eval(v.Expr, r.first)
+				hint, ok = ir.Int(n), err == nil
 			}
-			return true
+			return !ok || int64(hint) == seen
 		case ir.Int, ir.Float, ir.Bool:
 			return fmt.Sprint(v) == fmt.Sprint(seen)
 		}
@@ -353,4 +443,17 @@ func agrees(val, seen any) bool {
 	return val != nil
 }
 
-func sameHint(a, b ir.Size) bool { return a.Hint() == b.Hint() }
+// same reports whether a size that is noted is one that a run with the first sizes
+// saw.
+func (r *refresher) same(noted, seen ir.Size) bool {
+	if r.isLoose(noted.Expr()) {
+		n, err := eval(noted.Expr(), r.first)
+		return err == nil && n == seen.Hint()
+	}
+	return noted.Hint() == seen.Hint()
+}
+
+// isLoose reports whether an expression depends on elements, and has no hint.
+func (r *refresher) isLoose(e *ir.Expr) bool {
+	return e != nil && slices.ContainsFunc(e.Symbols(), func(s string) bool { return r.loose[s] })
+}

@@ -68,7 +68,8 @@ type shapeProp struct {
 	graph   *ir.Graph
 	onMeta  bool
 	observe func(n *ir.Node, value any)
-	tensors map[*torch.Tensor]*torch.Tensor // of the module and its arguments -> without elements
+	instead func(n *ir.Node, failed bool) (v any, ok bool) // the value of a node that is not to run, or that failed
+	tensors map[*torch.Tensor]*torch.Tensor              // of the module and its arguments -> without elements
 	modules map[nn.Module]nn.Module
 }
 
@@ -80,7 +81,7 @@ func (p *shapeProp) close() {
 
 // annotate runs a node and notes what came out.
 func (p *shapeProp) annotate(_ *interpreter.Run, n *ir.Node, run func() (any, error)) (any, error) {
-	v, err := run()
+	v, err := p.value(n, run)
 	if err == nil && n.Graph() == p.graph {
 		err = p.note(n, v)
 	}
@@ -90,6 +91,23 @@ func (p *shapeProp) annotate(_ *interpreter.Run, n *ir.Node, run func() (any, er
 			known = append(known, key)
 		}
 		return nil, ir.Errorf(ir.ErrRuntime, "ShapeProp error for: node=%s with meta=%v: %w", n.Format(), known, err)
+	}
+	return v, err
+}
+
+// value runs a node, unless there is something instead.
+func (p *shapeProp) value(n *ir.Node, run func() (any, error)) (any, error) {
+	if p.instead == nil {
+		return run()
+	}
+	if v, ok := p.instead(n, false); ok {
+		return v, nil
+	}
+	v, err := run()
+	if err != nil {
+		if v, ok := p.instead(n, true); ok {
+			return v, nil
+		}
 	}
 	return v, err
 }
