@@ -69,7 +69,7 @@ type shapeProp struct {
 	onMeta  bool
 	observe func(n *ir.Node, value any)
 	instead func(n *ir.Node, failed bool) (v any, ok bool) // the value of a node that is not to run, or that failed
-	tensors map[*torch.Tensor]*torch.Tensor              // of the module and its arguments -> without elements
+	tensors map[*torch.Tensor]*torch.Tensor                // of the module and its arguments -> without elements
 	modules map[nn.Module]nn.Module
 }
 
