@@ -109,6 +109,9 @@ const explained = 64
 
 func (c *checking) called(f *ir.Func, report func(string, error)) {
 	if torch.Implemented(f) {
+		if err := torch.Check(f); err != nil { // no device here has a kernel
+			report(f.Name(), err)
+		}
 		return
 	}
 	if len(c.faults) >= explained || c.byWhat[f.Name()] != nil {

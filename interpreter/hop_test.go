@@ -127,6 +127,9 @@ func TestCheckReportsEverything(t *testing.T) {
 	d := g.CallMethod("no_such_method", []ir.Arg{b})
 	e := g.GetAttr("gone")
 	f := g.CallModule("number", []ir.Arg{x})
+	g.CallFunction(ir.OverloadOf("aten::conv_depthwise3d"), []ir.Arg{x})
+	g.CallFunction(ir.FuncOf("torch._C._nn.conv_depthwise3d"), []ir.Arg{x})
+	g.CallMethod("numpy", []ir.Arg{x})
 	g.Output(ir.TupleOf(a, b, c, d, e, f))
 	gm, err := ir.NewGraphModule(map[string]any{"gone": 1, "number": 3, "sub": subgraph(t, call(ir.FuncOf("mylib.inner")))}, g)
 	require.NoError(t, err)
@@ -140,6 +143,9 @@ func TestCheckReportsEverything(t *testing.T) {
 		"node gone: Node referenced nonexistent target gone",
 		"call of module number",
 		"node sub.inner: function mylib.inner",
+		"node conv_depthwise3d: operator aten::conv_depthwise3d has no kernel for the CPU; PyTorch has one for CUDA",
+		"node conv_depthwise3d_default: operator aten::conv_depthwise3d has no kernel for the CPU; PyTorch has one for CUDA",
+		"node numpy: method numpy is left out: memory of numpy and of other libraries of Python",
 	} {
 		assert.ErrorContains(t, err, want)
 	}

@@ -46,6 +46,7 @@ if [[ -z $only ]]; then
   "$python" scripts/public_names.py --check torchops/testdata/public_names.txt
   "$python" scripts/record_composed.py | cmp - torchops/composed.txt
   "$python" scripts/record_misuse.py 2>/dev/null | cmp - torchops/misuse.txt
+  "$python" scripts/record_devices.py | cmp - torchops/otherdevices.txt
   # PyTorch imports and runs the folders that Go writes, and Go those of PyTorch
   export TORCHFX_PYTHON=$PWD/$python
   go test ./export -count=1 -run TestFolderInPython

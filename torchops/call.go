@@ -106,6 +106,7 @@ func callOperator(m *libtorch.Mode, o *libtorch.Operator, args []any, kw []Kwarg
 
 // operatorError describes the arguments by their names in the schema.
 func operatorError(s *ir.Schema, args []any, kw []Kwarg, cause error) error {
+	cause = whereKernelsAre(s.Op, cause)
 	err := failed(s.Op, args, kw, cause)
 	if e, ok := err.(*Error); ok && e.Err == cause {
 		for i := range e.Args {

@@ -211,7 +211,7 @@ func (c *call) results(results []any) any {
 
 // publicError describes the arguments that the operator got by their names.
 func publicError(s *signature, p *plan, self any, bound []any, cause error) error {
-	e := &Error{Op: p.operator.Schema().Op, Err: cause}
+	e := &Error{Op: p.operator.Schema().Op, Err: whereKernelsAre(p.operator.Schema().Op, cause)}
 	for i, src := range p.from {
 		v := self
 		if src.param >= 0 {

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -78,6 +80,23 @@ func TestPublicNames(t *testing.T) {
 	for _, module := range slices.Sorted(maps.Keys(counts)) {
 		c := counts[module]
 		t.Logf("%-20s %4d present, %4d in use, %3d excluded, %d missing", module, c.present, c.used, c.excluded, c.missing)
+	}
+}
+
+// An operator that no device here has says which has it, when it is checked and when
+// it is called.
+func TestOperatorsOfOtherDevices(t *testing.T) {
+	testenv.Libtorch(t)
+	x := Ones(1, 2, 3, 4, 5)
+	_, err := Call("aten::conv_depthwise3d", x, x, []int{1, 1, 1}, nil, []int{1, 1, 1}, []int{0, 0, 0}, []int{1, 1, 1})
+	require.ErrorIs(t, err, ir.ErrNotImplemented)
+	assert.ErrorContains(t, err, "'aten::conv_depthwise3d' with arguments from the 'CPU' backend")
+	assert.ErrorContains(t, err, "PyTorch has a kernel for CUDA.")
+	assert.NoError(t, Check(ir.OverloadOf("aten::conv2d")))
+	for op := range otherDevices() {
+		if o, err := libtorch.Find(op); err == nil {
+			assert.False(t, o.HasKernel(ir.DeviceCPU), op)
+		}
 	}
 }
 

@@ -131,10 +131,22 @@ func Implemented(f *ir.Func) bool {
 	return err == nil
 }
 
-// Check says why [Invoke] cannot call f, and which known name is nearest; nil where
-// it can. Looking for the nearest takes a fraction of a millisecond.
+// Check says why [Invoke] cannot call f, and which known name is nearest or which
+// device has a kernel; nil where it can. Looking for the nearest takes a fraction of a
+// millisecond.
 func Check(f *ir.Func) error {
-	if implementationOf(f) != nil || f.Name() == tensorMethod+f.Base() && ownNames[f.Base()] {
+	if f.Op() != "" {
+		o, err := libtorch.Find(f.Op())
+		if err != nil && implementationOf(f) == nil {
+			return err
+		}
+		if err == nil {
+			return withoutKernel(o)
+		}
+	}
+	if impl := implementationOf(f); impl != nil && impl.public != nil {
+		return impl.public.withoutKernel()
+	} else if impl != nil || f.Name() == tensorMethod+f.Base() && ownNames[f.Base()] {
 		return nil
 	}
 	return unknown(f)

@@ -3,6 +3,7 @@ package torchops
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -107,6 +108,9 @@ func (s *signature) absent(a *ir.Param, place int, method bool) (any, error) {
 		case a.Name == "pin_memory":
 			return false, nil
 		}
+	}
+	if place >= 0 && strings.HasPrefix(s.params[place].text, "at::Reduction::") {
+		return int64(0), nil // the parser reads numbers, and none here: no reduction, whatever is written
 	}
 	if a.Default == nil {
 		if a.Type.Optional() || place != fromDefault {
