@@ -100,7 +100,7 @@ func OnProgress(f func(done, total int)) LoadOption {
 }
 
 // Load opens a .pt2 file that torch.export.save wrote, binds its weights, which
-// are mapped and not copied, and checks that this libtorch can run it. All that
+// are mapped and copied only where they are not aligned, and checks that this libtorch can run it. All that
 // is wrong with the file, and every operator, function and attribute that is not
 // there, is reported at once. Nothing in the file is executed.
 //

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -193,4 +194,54 @@ func replaceModel(record, name string) string {
 		return "data/weights/" + name + "_weights_config.json"
 	}
 	return "data/constants/" + name + "_constants_config.json"
+}
+
+// Weights that are not aligned in a mapped file are copied when somebody wants to
+// have them, and not before.
+func TestUnalignedWeightsAreCopiedLate(t *testing.T) {
+	want, err := Open(filepath.Join("testdata", "programs", "state.pt2"))
+	require.NoError(t, err)
+	defer want.Close()
+	a := takeApart(t, "state.pt2")
+	crooked := func() *Program {
+		for i := range 64 { // Go's own writer aligns nothing: some root does it
+			a.root = strings.Repeat("r", i+1) + "/"
+			p, err := Open(a.file())
+			require.NoError(t, err)
+			if s := p.Tensor("a").Storage; s.crooked != nil {
+				return p
+			}
+			require.NoError(t, p.Close())
+		}
+		t.Fatal("no unaligned weights")
+		return nil
+	}
+	p := crooked()
+	s := p.Tensor("a").Storage
+	if !s.Mapped() {
+		t.Skip("files are not mapped here")
+	}
+	var file bytes.Buffer
+	require.NoError(t, Write(&file, []*Program{p}))
+	assert.True(t, s.Mapped(), "written without a copy")
+	s.Bytes()[0] ^= 1
+	assert.False(t, s.Mapped())
+	assert.Equal(t, want.Tensor("a").Storage.Bytes()[0]^1, s.Bytes()[0])
+	file.Reset()
+	require.NoError(t, Write(&file, []*Program{p}))
+	q, err := Read(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	require.NoError(t, err)
+	assert.Equal(t, s.Bytes(), q.Tensor("a").Storage.Bytes(), "what is written is what was changed")
+	require.NoError(t, p.Close())
+	assert.NotNil(t, s.Bytes(), "a copy stays")
+	_, err = s.Hold()
+	require.NoError(t, err)
+
+	p = crooked()
+	s = p.Tensor("a").Storage
+	require.NoError(t, p.Close())
+	assert.Nil(t, s.Bytes())
+	_, err = s.Hold()
+	assert.ErrorIs(t, err, ir.ErrClosed)
+	assert.ErrorIs(t, Write(&file, []*Program{p}), ir.ErrClosed)
 }

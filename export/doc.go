@@ -63,6 +63,7 @@
 //
 // # Lifetimes
 //
-// The weights of an open file are mapped copy-on-write. [Program.Close] gives
+// The weights of an open file are mapped copy-on-write; those that are not aligned in
+// it, as zip tools other than PyTorch's may write them, are copied when they are used. [Program.Close] gives
 // the mapping up; it goes when the last [Storage.Hold] is released.
 package export

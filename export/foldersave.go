@@ -21,7 +21,7 @@ func WriteState(w io.Writer, tensors iter.Seq2[string, *Tensor]) error {
 		return err
 	}
 	for _, s := range p.order {
-		if s.Bytes() == nil && s.Len() > 0 {
+		if data, _ := s.peek(); data == nil && s.Len() > 0 {
 			return ir.Errorf(ir.ErrClosed, "write state: the file of a storage was closed")
 		}
 	}
@@ -31,8 +31,8 @@ func WriteState(w io.Writer, tensors iter.Seq2[string, *Tensor]) error {
 	z.add(".storage_alignment", []byte("64"))
 	z.add("byteorder", []byte("little"))
 	for i, s := range p.order {
-		data := s.Bytes()
-		if z.add("data/"+strconv.Itoa(i), data); s.Mapped() {
+		data, mapped := s.peek()
+		if z.add("data/"+strconv.Itoa(i), data); mapped {
 			pageOut(data)
 		}
 	}

@@ -252,7 +252,7 @@ func (l *loader) open(name string, r *record) (*Storage, bool) {
 	}
 	s := NewStorage(data)
 	if !r.deflated {
-		s = storageOf(l.a.span, data)
+		s = storageOf(l.a.span, data, alignment)
 	}
 	l.storage[name] = s
 	return s, true

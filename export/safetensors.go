@@ -142,7 +142,7 @@ func (f *Safetensors) entry(d *decoder, name string, p []jsonValue) {
 		}
 	})
 	n, fits := elements(e.shape)
-	switch size := int64(e.dtype.Size()); {
+	switch size := int64(max(e.dtype.Size(), 1)); {
 	case !p[0].is() || !p[1].is() || !p[2].is(): // noted
 	case !e.dtype.Valid():
 		d.fault(ir.ErrUnsupported, "dtype %q is unknown", clip(code))
@@ -203,7 +203,7 @@ func (f *Safetensors) Tensor(name string) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tensor{Storage: storageOf(f.span, data), DType: e.dtype, Sizes: slices.Clone(e.shape), Strides: contiguous(e.shape)}, nil
+	return &Tensor{Storage: storageOf(f.span, data, e.dtype.Size()), DType: e.dtype, Sizes: slices.Clone(e.shape), Strides: contiguous(e.shape)}, nil
 }
 
 // contiguous returns the row-major strides of a shape.

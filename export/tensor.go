@@ -131,11 +131,20 @@ func elements(sizes []int64) (int64, bool) {
 }
 
 // A Storage is the memory behind one or more tensors: bytes of a file mapped
-// copy-on-write, or of the heap. Writing into it never changes the file.
+// copy-on-write, or of the heap. Writing into it never changes the file. Mapped bytes
+// that lie where elements cannot, as another zip tool than PyTorch's may put them, are
+// copied to the heap when they are first asked for.
 type Storage struct {
-	data []byte
-	from *mapping // nil for the heap
-	size int
+	data    []byte
+	from    *mapping // nil for the heap
+	size    int
+	crooked *crooked // of mapped bytes that are not aligned
+}
+
+// crooked holds the copy of bytes that are not aligned, nil before it is made.
+type crooked struct {
+	mu   sync.Mutex
+	copy []byte
 }
 
 // NewStorage makes a storage of bytes in memory, which it takes over.
@@ -144,17 +153,17 @@ func NewStorage(data []byte) *Storage { return &Storage{data: data, size: len(da
 // alignment is what the elements of any dtype need at most.
 const alignment = 16
 
-// storageOf makes a storage of bytes that were sliced from s; it copies where
-// they are mapped but not aligned, as a zip tool other than PyTorch may write
-// them.
-func storageOf(s *span, data []byte) *Storage {
+// storageOf makes a storage of bytes that were sliced from s, with elements that lie
+// at multiples of align.
+func storageOf(s *span, data []byte, align int) *Storage {
 	if s.m == nil {
 		return NewStorage(data)
 	}
-	if uintptr(unsafe.Pointer(unsafe.SliceData(data)))%alignment != 0 {
-		return NewStorage(append(make([]byte, 0, len(data)), data...))
+	out := &Storage{data: data, from: s.m, size: len(data)}
+	if uintptr(unsafe.Pointer(unsafe.SliceData(data)))%uintptr(align) != 0 {
+		out.crooked = &crooked{}
 	}
-	return &Storage{data: data, from: s.m, size: len(data)}
+	return out
 }
 
 // Bytes returns the whole storage, to read and to write. Mapped bytes are valid
@@ -162,10 +171,35 @@ func storageOf(s *span, data []byte) *Storage {
 // [Storage.Hold] is released, and only while the Storage or the program is
 // reachable; after that Bytes returns nil. Storages of the heap stay.
 func (s *Storage) Bytes() []byte {
-	if s.from != nil && !s.from.alive() {
-		return nil
+	if s.crooked == nil {
+		if s.from != nil && !s.from.alive() {
+			return nil
+		}
+		return s.data
 	}
-	return s.data
+	s.crooked.mu.Lock()
+	defer s.crooked.mu.Unlock()
+	if s.crooked.copy == nil && s.from.hold() {
+		s.crooked.copy = append(make([]byte, 0, len(s.data)), s.data...)
+		_ = s.from.release()
+	}
+	return s.crooked.copy
+}
+
+// peek returns the bytes to read only, wherever they lie, and whether they are those of
+// the mapped file.
+func (s *Storage) peek() (data []byte, mapped bool) {
+	if s.crooked != nil {
+		s.crooked.mu.Lock()
+		defer s.crooked.mu.Unlock()
+		if s.crooked.copy != nil {
+			return s.crooked.copy, false
+		}
+	}
+	if s.from != nil && !s.from.alive() {
+		return nil, false
+	}
+	return s.data, s.from != nil
 }
 
 // Len returns the size in bytes.
@@ -181,17 +215,27 @@ func (s *Storage) PageOut() {
 	}
 }
 
-// Mapped reports whether the bytes are those of a mapped file.
-func (s *Storage) Mapped() bool { return s.from != nil }
+// Mapped reports whether the bytes are those of a mapped file, and not a copy.
+func (s *Storage) Mapped() bool {
+	if s.crooked != nil {
+		s.crooked.mu.Lock()
+		defer s.crooked.mu.Unlock()
+		return s.crooked.copy == nil
+	}
+	return s.from != nil
+}
 
 // Hold keeps the memory past the Close of its program, for one who hands it to
 // code that the collector does not see. Release may be called once; later calls
 // do nothing. It fails with ErrClosed when the memory is gone already.
 func (s *Storage) Hold() (release func(), err error) {
-	if s.from == nil {
-		return func() {}, nil
-	}
-	if !s.from.hold() {
+	nothing := func() {}
+	switch {
+	case s.from == nil:
+		return nothing, nil
+	case s.crooked != nil && s.Bytes() != nil:
+		return nothing, nil
+	case s.crooked != nil || !s.from.hold():
 		return nil, ir.Errorf(ir.ErrClosed, "storage: its program was closed")
 	}
 	var once sync.Once

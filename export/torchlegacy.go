@@ -145,7 +145,7 @@ func (l *legacyStorages) fill(s *span, at int64, keys any) error {
 			if err != nil {
 				return err
 			}
-			*root.storage = *storageOf(s, data)
+			*root.storage = *storageOf(s, data, alignment)
 		}
 		at += root.size
 		filled[key] = true

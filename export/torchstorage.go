@@ -95,7 +95,7 @@ func (z *zipStorages) open(r *record, width int) (*zipStorage, error) {
 		if r.deflated {
 			return &zipStorage{NewStorage(data), 1}, nil
 		}
-		return &zipStorage{storageOf(z.a.span, data), 1}, nil
+		return &zipStorage{storageOf(z.a.span, data, alignment), 1}, nil
 	}
 	data = slices.Clone(data)
 	for i := 0; i+width <= len(data); i += width {

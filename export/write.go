@@ -246,7 +246,7 @@ func (e *payloadEncoder) tensor(w *jsonWriter, dir, name string, t *Tensor, weig
 	if t == nil {
 		return // noted
 	}
-	data, err := e.elements(t)
+	data, mapped, err := e.elements(t)
 	if err != nil {
 		e.faults.add(ir.ClassOf(err), "state %s: %w", name, err)
 		return
@@ -262,7 +262,7 @@ func (e *payloadEncoder) tensor(w *jsonWriter, dir, name string, t *Tensor, weig
 			e.counts.tensors++
 		}
 		paths[key] = path
-		e.add(outRecord{dir + path, data, t.Storage.Mapped()})
+		e.add(outRecord{dir + path, data, mapped})
 	}
 	payloadEntry(w, name, path, t.Parameter && weights, false, func() {
 		m := t.TensorMeta()
@@ -272,21 +272,22 @@ func (e *payloadEncoder) tensor(w *jsonWriter, dir, name string, t *Tensor, weig
 	})
 }
 
-// elements returns the bytes of a tensor's whole storage.
-func (e *payloadEncoder) elements(t *Tensor) ([]byte, error) {
+// elements returns the bytes of a tensor's whole storage, to read, and whether they are
+// those of a mapped file.
+func (e *payloadEncoder) elements(t *Tensor) (data []byte, mapped bool, err error) {
 	if t.Storage == nil {
-		return nil, ir.Errorf(ir.ErrClosed, "expected its elements, got none: the program was opened without them, or saved so")
+		return nil, false, ir.Errorf(ir.ErrClosed, "expected its elements, got none: the program was opened without them, or saved so")
 	}
 	need, ok := extent(t.Sizes, t.Strides, t.Offset)
 	size := int64(t.DType.Size())
 	if !ok || size == 0 || len(t.Sizes) != len(t.Strides) || need > int64(t.Storage.Len())/size {
-		return nil, ir.Errorf(ir.ErrValue, "expected a view of its storage of %d bytes, got sizes %v, strides %v and offset %d of %s", t.Storage.Len(), t.Sizes, t.Strides, t.Offset, t.DType)
+		return nil, false, ir.Errorf(ir.ErrValue, "expected a view of its storage of %d bytes, got sizes %v, strides %v and offset %d of %s", t.Storage.Len(), t.Sizes, t.Strides, t.Offset, t.DType)
 	}
-	data := t.Storage.Bytes()
+	data, mapped = t.Storage.peek()
 	if data == nil && t.Storage.Len() > 0 {
-		return nil, ir.Errorf(ir.ErrClosed, "expected an open file, got one that is closed")
+		return nil, false, ir.Errorf(ir.ErrClosed, "expected an open file, got one that is closed")
 	}
-	return data[:int64(len(data))/size*size], nil
+	return data[:int64(len(data))/size*size], mapped, nil
 }
 
 // object adds a custom object, byte for byte.
