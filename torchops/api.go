@@ -3,6 +3,8 @@ package torchops
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -17,12 +19,39 @@ type Ints = any
 
 // callFunction calls a function of Python by the name that graphs have.
 func callFunction(name string, args ...any) any {
-	return callTyped(ir.FuncOf(name), "", nil, args)
+	f, impl := calledFunctions.find(name, ir.FuncOf)
+	return callFound(f, impl, "", nil, args)
 }
 
 // callMethod calls a method by its name.
 func (x *Tensor) callMethod(name string, args ...any) any {
-	return callTyped(methodOf(name), name, x, args)
+	f, impl := calledMethods.find(name, methodOf)
+	return callFound(f, impl, name, x, args)
+}
+
+// callees remember what names stand for, by where their text lies: the names in the
+// functions above are literals, and nearly each has an entry of its own.
+type callees [2048]atomic.Pointer[callee]
+
+type callee struct {
+	name string
+	f    *ir.Func
+	impl *implementation
+}
+
+var calledFunctions, calledMethods callees
+
+func (c *callees) find(name string, funcOf func(name string) *ir.Func) (*ir.Func, *implementation) {
+	at := uintptr(unsafe.Pointer(unsafe.StringData(name)))
+	entry := &c[(at^at>>11)%uintptr(len(c))]
+	if e := entry.Load(); e != nil && e.name == name { // equal at a glance where it is one literal
+		return e.f, e.impl
+	}
+	e := &callee{name: name, f: funcOf(name)}
+	if e.impl = implementationOf(e.f); e.impl != nil {
+		entry.Store(e)
+	}
+	return e.f, e.impl
 }
 
 // An argumentList is the memory of the arguments of one call, reused: args of the
@@ -41,7 +70,11 @@ func (l *argumentList) put() {
 // an operator of torch that is called with real arguments allocates nothing but its
 // results. method is "" for a function.
 func callTyped(f *ir.Func, method string, self *Tensor, args []any) any {
-	impl := implementationOf(f)
+	return callFound(f, implementationOf(f), method, self, args)
+}
+
+// callFound is callTyped where the implementation is at hand, nil for none.
+func callFound(f *ir.Func, impl *implementation, method string, self *Tensor, args []any) any {
 	if x := (tensorArgs{}); impl != nil && impl.public != nil && (method == "" || x.addTensor(self)) && x.addAll(args) {
 		if v, ok, err := impl.public.callTensors(nil, &x); ok {
 			if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // method calls a method that returns one tensor.
 func (x *Tensor) method(name string, args ...any) *Tensor {
-	return As[*Tensor](callTyped(methodOf(name), name, x, args))
+	return As[*Tensor](x.callMethod(name, args...))
 }
 
 // Add returns x + y, times Kw("alpha", …); y may be any Go number.
