@@ -30,13 +30,19 @@ type Rewrite struct {
 var rewrites = []Rewrite{
 	// first, since all others look for operators without effects
 	{Name: "functional", Doc: "calls that write a fresh value in place become calls that return it", apply: (*freezer).functional},
+	// makes views of states that may be constant
+	{Name: "pack-lstms", Doc: "layers of LSTMs run on packed weights", Tolerance: 1e-5, apply: (*freezer).packLSTMs},
 	// what depends on constants alone is a constant for those behind
 	{Name: "fold-constants", Doc: "what depends on attributes and literals alone is computed once", apply: (*freezer).foldConstants},
 	// a dropout or a cast between two operators hides that they follow each other
 	{Name: "drop-identities", Doc: "dropout that evaluates, casts, views, copies and checks that change nothing are taken out", apply: (*freezer).dropIdentities},
-	{Name: "fold-batch-norm", Doc: "batch norms that evaluate go into the convolution or linear layer before them", Tolerance: 1e-4, apply: (*freezer).foldBatchNorm},
-	// packs the weights that batch norms have changed
+	{Name: "fold-batch-norm", Doc: "batch norms that evaluate go into the convolution or linear layer before or behind them", Tolerance: 1e-4, apply: (*freezer).foldBatchNorm},
+	{Name: "fuse-attention", Doc: "attention that is written out becomes scaled_dot_product_attention", Tolerance: 1e-5, apply: (*freezer).fuseAttention},
+	{Name: "fuse-patterns", Doc: "layer norms, gelu, silu and hardswish that are written out become one operator", Tolerance: 1e-5, apply: (*freezer).fusePatterns},
+	{Name: "bfloat16", Doc: "convolutions, linear layers and what lies between them compute in bfloat16", Tolerance: 0.05, Off: true, apply: (*freezer).toBFloat16},
+	// packs the weights that batch norms have changed, with the activations that patterns were
 	{Name: "pack-convolutions", Doc: "convolutions, with the activation and residual add behind them, run on packed weights, channels last", Tolerance: 1e-4, apply: (*freezer).packConvolutions},
+	{Name: "merge-linears", Doc: "linear layers of one input become one, where that is measured to be faster", Tolerance: 1e-5, apply: (*freezer).mergeLinears},
 	{Name: "pack-linears", Doc: "linear layers, with the activation behind them, run on packed weights where that is measured to be faster", Tolerance: 1e-4, apply: (*freezer).packLinears},
 }
 

@@ -1,0 +1,120 @@
+package passes
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/torchfx-go/torchfx/internal/testenv"
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+func TestFreezeLSTMs(t *testing.T) {
+	tests := []struct {
+		name, body string
+		packed     int
+	}{
+		{"one layer", "r = torch.ops.aten.lstm.input(x, [y, z], [self.w, self.h, self.b, self.b2], True, 1, 0.0, False, False, False)", 1},
+		{"batch first", "r = torch.ops.aten.lstm.input(x, [y, z], [self.w, self.h, self.b, self.b2], True, 1, 0.0, False, False, True)", 1},
+		{"without biases", "r = torch.ops.aten.lstm.input(x, [y, z], [self.w, self.h], False, 1, 0.0, False, False, False)", 1},
+		{"two directions", "r = torch.ops.aten.lstm.input(x, [y, z], [self.w, self.h, self.b, self.b2, self.wr, self.hr, self.br, self.br2], True, 1, 0.0, False, True, True)", 2},
+		{"two layers", "r = torch.ops.aten.lstm.input(x, [y, z], [self.w, self.h, self.b, self.b2, self.h2, self.hr, self.br, self.br2], True, 2, 0.0, False, False, True)", 2},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			testenv.Libtorch(t)
+			x, longer := randn(t, 5, 5, 6), randn(t, 9, 5, 6)
+			if tc.name == "batch first" || tc.name == "two directions" || tc.name == "two layers" {
+				longer = randn(t, 5, 9, 6)
+			}
+			states := tc.packed
+			h, c := randn(t, states, 5, 4), randn(t, states, 5, 4)
+			gm := aten(t, tc.body+"\ngetitem = r[0]\ngetitem_1 = r[1]\ngetitem_2 = r[2]\nreturn (getitem, getitem_1, getitem_2)", map[string][]int{
+				"w": {16, 6}, "h": {16, 4}, "b": {16}, "b2": {16}, "wr": {16, 6}, "hr": {16, 4}, "h2": {16, 4}, "br": {16}, "br2": {16}}, x, h, c)
+			// packed for the sizes noted, right for others
+			frozen := freezes(t, gm, [][]*torch.Tensor{{x, h, c}, {longer, h, c}})
+			packed := len(frozen.Module.Graph().Find(ir.CallFunction, ir.OverloadOf("aten::mkldnn_rnn_layer")))
+			assert.Equal(t, tc.packed, packed, "%s", frozen.Report)
+		})
+	}
+}
+
+func TestFreezeNormsBefore(t *testing.T) {
+	const norm = "n = torch.ops.aten.batch_norm.default(x, self.g, self.b, self.m, self.var, False, 0.1, 1e-05, True)\n"
+	tests := []struct {
+		name, body string
+		folds      int
+		why        string
+	}{
+		{"convolution", norm + "return torch.ops.aten.conv2d.default(n, self.w, self.cb)", 1, ""},
+		{"convolution without bias, strided", norm + "return torch.ops.aten.conv2d.default(n, self.w, None, [2, 2])", 1, ""},
+		{"grouped", norm + "return torch.ops.aten.conv2d.default(n, self.gw, self.cb, [1, 1], [0, 0], [1, 1], 2)", 1, ""},
+		{"padded", norm + "return torch.ops.aten.conv2d.default(n, self.w, self.cb, [1, 1], [1, 1])", 0, " pads, or is transposed"},
+		{"transposed", norm + "return torch.ops.aten.conv_transpose2d.input(n, self.w)", 0, " pads, or is transposed"},
+		{"used twice", norm + "c = torch.ops.aten.conv2d.default(n, self.w, self.cb)\nreturn (c, n)", 0, ""},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			testenv.Libtorch(t)
+			x := randn(t, 2, 8, 6, 7)
+			gm := aten(t, tc.body, map[string][]int{"g": {8}, "b": {8}, "m": {8}, "var": {8}, "w": {8, 8, 3, 3}, "gw": {8, 4, 3, 3}, "cb": {8}}, x)
+			frozen := freezes(t, gm, [][]*torch.Tensor{{x}}, OnlyRewrites("fold-batch-norm"))
+			assert.Equal(t, tc.folds, frozen.Report.Count("fold-batch-norm"), "%s", frozen.Report)
+			assert.Contains(t, frozen.Report.String(), tc.why)
+		})
+	}
+	t.Run("linear", func(t *testing.T) {
+		testenv.Libtorch(t)
+		x := randn(t, 5, 8)
+		gm := aten(t, norm+"return torch.ops.aten.linear.default(n, self.w, self.cb)", map[string][]int{"g": {8}, "b": {8}, "m": {8}, "var": {8}, "w": {6, 8}, "cb": {6}}, x)
+		frozen := freezes(t, gm, [][]*torch.Tensor{{x}}, OnlyRewrites("fold-batch-norm"))
+		require.Equal(t, []string{"aten.linear"}, operatorsOf(frozen.Module))
+	})
+}
+
+func TestFreezeMergesLinears(t *testing.T) {
+	q, k, v := "torch.ops.aten.linear.default(x, self.w, self.b)", "torch.ops.aten.linear.default(x, self.w2, self.b2)", "torch.ops.aten.linear.default(x, self.w3, self.b3)"
+	view := func(s string) string { return "torch.ops.aten.view.default(" + s + ", [3, -1, 2, 8])" }
+	tests := []struct {
+		name, body string
+		merged     int
+	}{
+		{"query, key and value", "return " + add + "(" + mul + "(" + view(q) + ", " + view(k) + "), " + view(v) + ")", 1},
+		{"views across rows", "return " + add + "(torch.ops.aten.view.default(" + q + ", [-1, 16]), torch.ops.aten.view.default(" + k + ", [-1, 16]))", 1},
+		{"results", "return (" + q + ", " + k + ")", 0},
+		{"with an activation", "return " + add + "(torch.ops.aten.relu.default(" + q + "), torch.ops.aten.relu.default(" + k + "))", 0},
+		{"written", "a = torch.ops.aten.select.int(" + q + ", 0, 0)\ns = torch.ops.aten.add_.Tensor(a, 1.0)\nreturn " + mul + "(" + k + ", s)", 0},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			testenv.Libtorch(t)
+			x, longer := randn(t, 3, 5, 16), randn(t, 3, 9, 16)
+			gm := aten(t, tc.body, map[string][]int{"w": {16, 16}, "b": {16}, "w2": {16, 16}, "b2": {16}, "w3": {16, 16}, "b3": {16}}, x)
+			frozen := freezes(t, gm, [][]*torch.Tensor{{x}, {longer}})
+			assert.Equal(t, tc.merged, frozen.Report.Count("merge-linears"), "%s\n%s", frozen.Report, frozen.Module.Graph())
+		})
+	}
+}
+
+func TestFreezeToBFloat16(t *testing.T) {
+	testenv.Libtorch(t)
+	body := "c = torch.ops.aten.relu.default(torch.ops.aten.conv2d.default(x, self.w, self.b, [1, 1], [1, 1]))\n" +
+		"d = torch.ops.aten.add.Tensor(torch.ops.aten.conv2d.default(c, self.w2, None, [1, 1], [1, 1]), c)\n" +
+		"f = torch.ops.aten.flatten.using_ints(torch.ops.aten.max_pool2d.default(d, [2, 2]), 1)\n" +
+		"v = torch.ops.aten.linear.default(f, self.l)\n" +
+		"return torch.ops.aten.softmax.int(v, -1)"
+	x := randn(t, 2, 8, 4, 4)
+	gm := aten(t, body, map[string][]int{"w": {8, 8, 3, 3}, "b": {8}, "w2": {8, 8, 3, 3}, "l": {6, 32}}, x)
+	frozen := freezes(t, gm, [][]*torch.Tensor{{x}}, WithRewrites("bfloat16"), WithoutRewrites("pack-convolutions", "pack-linears"))
+	if frozen.Report.Count("bfloat16") == 0 {
+		t.Skip("SKIPPED: this processor has no kernels of bfloat16")
+	}
+	assert.Equal(t, []string{"aten.to.dtype", "aten.conv2d", "aten.relu", "aten.conv2d", "aten.add.Tensor", "aten.max_pool2d", "aten.flatten.using_ints", "aten.linear", "aten.to.dtype", "aten.softmax.int"},
+		operatorsOf(frozen.Module))
+	packed := freezes(t, gm, [][]*torch.Tensor{{x}}, WithRewrites("bfloat16"))
+	assert.Equal(t, 0.05, packed.Report.Tolerance())
+	assert.Equal(t, []string{"aten.to.dtype", "mkldnn._convolution_pointwise", "mkldnn._convolution_pointwise.binary", "aten.max_pool2d", "aten.flatten.using_ints", "mkldnn._linear_pointwise", "aten.to.dtype", "aten.softmax.int"},
+		operatorsOf(packed.Module))
+}
