@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
@@ -202,6 +203,7 @@ func Freeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) (*Froz
 		}
 		return nil, err
 	}
+	libtorch.TrimMemory() // of weights before they were folded and packed
 	return &Frozen{f.module, f.report, f.owned}, nil
 }
 

@@ -154,6 +154,7 @@ func (c *convolutionCall) paddings(a ir.Arg) ([]int64, bool) {
 
 // fuse finds what follows the convolution and can be computed with it.
 func (c *convolutionCall) fuse() {
+	c.residual, c.other, c.activation, c.epilogue, c.last = nil, nil, nil, noEpilogue, c.node
 	if !c.transposed {
 		if add, other := residualOf(c.node); add != nil && other.Before(add) {
 			c.residual, c.other, c.last = add, other, add

@@ -84,7 +84,7 @@ func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.node, err)
 		}
-		plain[top(c.node)] += choice.Nanos[wayPlain]
+		plain[top(c.node)] += choice.Nanos[wayPlain] + c.saves()
 		packed[top(c.node)] += choice.Nanos[wayPacked]
 	}
 	for _, c := range found {
@@ -96,7 +96,19 @@ func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]
 	return result, nil
 }
 
-// relayout estimates what a copy of a value takes, in nanoseconds.
+// saves estimates what the operators take that are computed with a packed convolution.
+func (c *convolutionCall) saves() (nanos float64) {
+	c.fuse()
+	for _, n := range []*ir.Node{c.residual, c.activation} {
+		if n != nil {
+			nanos += relayout(n)
+		}
+	}
+	return nanos
+}
+
+// relayout estimates what reading a value and writing one like it takes, in
+// nanoseconds.
 func relayout(n *ir.Node) float64 {
 	meta, ok := valueOf(n)
 	if !ok || len(meta.Sizes) != 4 || n.Op() == ir.GetAttr {
