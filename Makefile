@@ -18,7 +18,7 @@ SHELL       := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup demo test lint bench bench-quick bench-ir fuzz parity reference reference-test upstream-tests gotorch gotorch-test clean
+.PHONY: help build setup demo test lint bench bench-quick bench-models bench-ir fuzz parity reference reference-test upstream-tests gotorch gotorch-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ bench-ir: reference ## graphs of 10,000 and 100,000 nodes, here and in torch.fx:
 
 bench-quick: setup reference ## what an operator costs, against a bare C++ loop and PyTorch; writes docs/performance.md
 	@$(GO) run ./scripts/bench -rounds 30 -write docs/performance.md
+
+bench-models: setup reference ## networks, frozen, against PyTorch eager and compiled (minutes); writes docs/performance.md
+	@$(GO) run ./scripts/bench -models all -compile -rounds 20 -write docs/performance.md
 
 fuzz: ## run every fuzz target for FUZZTIME each (60s)
 	@bash scripts/fuzz.sh $(FUZZTIME)

@@ -3,6 +3,7 @@
 // against PyTorch from Python, all in turn within one run of the command.
 //
 //	go run ./scripts/bench [-rounds n] [-write docs/performance.md]
+//	go run ./scripts/bench -models all [-compile] [-rounds n] [-write docs/performance.md]
 //	go run ./scripts/bench -soak 100000
 //
 // It prints Markdown tables; -write puts them between the markers of that file.
@@ -36,11 +37,16 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 30, "how often each contender is measured, all in turn")
 	write := flag.String("write", "", "file whose section between the markers is replaced")
+	nets := flag.String("models", "", "measure networks instead: names with commas between, or all")
+	compile := flag.Bool("compile", false, "with -models: torch.compile with freezing, too, which takes minutes")
 	soaked := flag.Int("soak", 0, "run one plan so often from 64 goroutines instead, and watch memory and threads")
 	flag.Parse()
 	do := func() error { return run(*rounds, *write) }
 	if *soaked > 0 {
 		do = func() error { return soak(*soaked) }
+	}
+	if *nets != "" {
+		do = func() error { return runModels(*nets, *rounds, *compile, *write) }
 	}
 	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -64,7 +70,7 @@ type chain struct {
 }
 
 func run(rounds int, write string) error {
-	py, err := startPython()
+	py, err := startPython("chains.py")
 	if err != nil {
 		return err
 	}
@@ -89,7 +95,23 @@ func run(rounds int, write string) error {
 	if write == "" {
 		return nil
 	}
-	return replaceSection(write, b.String())
+	return replaceSection(write, "", b.String())
+}
+
+func runModels(names string, rounds int, compile bool, write string) error {
+	var chosen []string
+	if names != "all" {
+		chosen = strings.Split(names, ",")
+	}
+	table, err := models(chosen, rounds, compile)
+	if err != nil {
+		return err
+	}
+	fmt.Print(table)
+	if write == "" {
+		return nil
+	}
+	return replaceSection(write, " -models", table)
 }
 
 // measure runs every contender in turn, each for some ten milliseconds.
@@ -303,12 +325,12 @@ type python struct {
 	version string
 }
 
-func startPython() (*python, error) {
+func startPython(script string, args ...string) (*python, error) {
 	exe := filepath.Join(install.Home(), "reference", "bin", "python")
 	if _, err := os.Stat(exe); err != nil {
 		return nil, fmt.Errorf("the Python reference is not there; run make reference: %w", err)
 	}
-	cmd := exec.Command(exe, filepath.Join("scripts", "bench", "chains.py"))
+	cmd := exec.Command(exe, append([]string{filepath.Join("scripts", "bench", script)}, args...)...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -364,13 +386,10 @@ func machine() string {
 	return fmt.Sprintf("%s%s, %d processors, %s", model, capability, runtime.NumCPU(), runtime.Version())
 }
 
-const (
-	begin = "<!-- begin of scripts/bench -->"
-	end   = "<!-- end of scripts/bench -->"
-)
-
-// replaceSection puts text between the markers of a file.
-func replaceSection(name, text string) error {
+// replaceSection puts text between the markers of a file, of which there is a pair for
+// the command with each kind of flag.
+func replaceSection(name, flags, text string) error {
+	begin, end := "<!-- begin of scripts/bench"+flags+" -->", "<!-- end of scripts/bench"+flags+" -->"
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return err
