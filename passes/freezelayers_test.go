@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -117,4 +118,42 @@ func TestFreezeToBFloat16(t *testing.T) {
 	assert.Equal(t, 0.05, packed.Report.Tolerance())
 	assert.Equal(t, []string{"aten.to.dtype", "mkldnn._convolution_pointwise", "mkldnn._convolution_pointwise.binary", "aten.max_pool2d", "aten.flatten.using_ints", "mkldnn._linear_pointwise", "aten.to.dtype", "aten.softmax.int"},
 		operatorsOf(packed.Module))
+}
+
+// MKL's operator is right for the rows that it was packed for, and falls back to the
+// weight as it was for others.
+func TestFreezeLinearsByMKL(t *testing.T) {
+	testenv.Libtorch(t)
+	if _, err := libtorch.Find("mkl::_mkl_linear"); err != nil {
+		t.Skip("SKIPPED: this libtorch is without MKL")
+	}
+	byMKL := NewChoices()
+	byMKL.fixed = wayMKL
+	x, longer := randn(t, 3, 16), randn(t, 7, 16)
+	gm := aten(t, "return torch.ops.aten.relu.default(torch.ops.aten.linear.default(x, self.w, self.b))", map[string][]int{"w": {8, 16}, "b": {8}}, x)
+	frozen := freezes(t, gm, [][]*torch.Tensor{{x}, {longer}}, WithChoices(byMKL))
+	assert.Equal(t, []string{"mkl._mkl_linear", "aten.relu"}, operatorsOf(frozen.Module))
+}
+
+// What is chosen by measuring is one of the ways, whatever the machine, and right.
+func TestFreezeMeasures(t *testing.T) {
+	testenv.Libtorch(t)
+	x := randn(t, 2, 8, 10, 12)
+	body := "c = torch.ops.aten.relu.default(torch.ops.aten.conv2d.default(x, self.w, self.b))\n" +
+		"f = torch.ops.aten.flatten.using_ints(c, 2)\n" +
+		"m = torch.ops.aten.linear.default(f, self.q, self.d)\n" +
+		"n = torch.ops.aten.linear.default(f, self.k, self.d)\n" +
+		"return torch.ops.aten.add.Tensor(torch.ops.aten.mul.Tensor(m, n), 1.0)"
+	gm := aten(t, body, map[string][]int{"w": {8, 8, 3, 3}, "b": {8}, "q": {24, 80}, "k": {24, 80}, "d": {24}}, x)
+	c := NewChoices()
+	freezes(t, gm, [][]*torch.Tensor{{x}}, WithChoices(c))
+	found := c.All()
+	assert.GreaterOrEqual(t, len(found), 2)
+	for key, choice := range found {
+		assert.Contains(t, choice.Nanos, choice.Way, key)
+		for way, nanos := range choice.Nanos {
+			assert.Positive(t, nanos, "%s, %s", key, way)
+		}
+		assert.NotEmpty(t, choice.String())
+	}
 }

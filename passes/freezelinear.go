@@ -3,6 +3,7 @@ package passes
 import (
 	"fmt"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
@@ -17,6 +18,7 @@ type linearCall struct {
 	bias       ir.Arg // a node or None
 	biasTensor *torch.Tensor
 	rows       int64 // of the input as a matrix, as noted
+	fixed      bool  // the rows are known, not only noted
 	in, out    int64
 
 	residual, other *ir.Node
@@ -26,7 +28,8 @@ type linearCall struct {
 }
 
 // packLinears gives linear layers to oneDNN with packed weights, and with the
-// activation or the residual add that follows, where that was measured to be faster.
+// activation or the residual add that follows, or to MKL with its own packed weights,
+// where that was measured to be faster.
 func (f *freezer) packLinears() error {
 	for _, n := range nodesOf(f.graph) {
 		if n.Graph() == nil {
@@ -45,10 +48,14 @@ func (f *freezer) packLinears() error {
 			return fmt.Errorf("%s: %w", n, err)
 		}
 		if choice.Way == wayPlain {
-			f.kept(n, "%s: %.1f µs as it is, %.1f µs packed", c, choice.Nanos[wayPlain]/1e3, choice.Nanos[wayPacked]/1e3)
+			f.kept(n, "%s: %s", c, choice)
 			continue
 		}
-		if err := f.packLinear(c); err != nil {
+		pack := f.packLinear
+		if choice.Way == wayMKL {
+			pack = f.packMKL
+		}
+		if err := pack(c); err != nil {
 			return fmt.Errorf("%s: %w", n, err)
 		}
 	}
@@ -120,9 +127,11 @@ func (f *freezer) linear(n *ir.Node) (c *linearCall, why string) {
 	if c.biasTensor != nil && int64(c.biasTensor.Shape()[0]) != c.out {
 		return nil, "its bias is broadcast"
 	}
-	c.rows = 1
+	c.rows, c.fixed = 1, true
 	for _, s := range meta.Sizes[:len(meta.Sizes)-1] {
 		c.rows *= s.Hint()
+		_, known := s.Known()
+		c.fixed = c.fixed && known
 	}
 	if c.rows <= 0 || c.in == 0 || c.out == 0 {
 		return nil, "a size is zero"
@@ -182,6 +191,45 @@ func (f *freezer) packLinear(c *linearCall) error {
 	return f.replace(c.last, n)
 }
 
+// mklBytes is the size of a weight up to which MKL may have it packed: its operator
+// keeps the weight as it was beside the packed one.
+const mklBytes = 256 << 10
+
+// fitsMKL reports whether the layer can run on weights that MKL packed: for one number
+// of rows, at any other of which they would be of no use.
+func (c *linearCall) fitsMKL() bool {
+	if !c.fixed || c.t.DType() != ir.Float32 || c.in*c.out*4 > mklBytes {
+		return false
+	}
+	_, err := libtorch.Find("mkl::_mkl_linear")
+	return err == nil
+}
+
+func (f *freezer) packMKL(c *linearCall) error {
+	weight, err := c.plain()
+	if err != nil {
+		return err
+	}
+	plain, err := f.attribute(c.node, pathOf(c.weight)+"_plain", weight)
+	if err != nil {
+		return err
+	}
+	packed, err := tensor("mkl::_mkl_reorder_linear_weight", weight, c.rows)
+	if err != nil {
+		return err
+	}
+	read, err := f.attribute(c.node, pathOf(c.weight)+"_mkl", packed)
+	if err != nil {
+		return err
+	}
+	n, err := f.call(c.node, c.node, "mkl::_mkl_linear", c.input, read, plain, c.bias, ir.Int(c.rows))
+	if err != nil {
+		return err
+	}
+	f.applied(n, "%s: %d rows, %d to %d, by MKL", c.node, c.rows, c.in, c.out)
+	return f.replace(c.node, n)
+}
+
 // String tells what is computed at once.
 func (c *linearCall) String() string {
 	text := c.node.Name()
@@ -195,8 +243,8 @@ func (c *linearCall) String() string {
 }
 
 func (c *linearCall) key() string {
-	return fmt.Sprintf("linear of %s, rows %d, %d to %d, bias %t, transposed %t, %s %s, residual %t",
-		c.t.DType(), c.rows, c.in, c.out, c.biasTensor != nil, c.transposed, c.epilogue.attr, c.epilogue.algorithm, c.residual != nil)
+	return fmt.Sprintf("linear of %s, rows %d, fixed %t, %d to %d, bias %t, transposed %t, %s %s, residual %t",
+		c.t.DType(), c.rows, c.fixed, c.in, c.out, c.biasTensor != nil, c.transposed, c.epilogue.attr, c.epilogue.algorithm, c.residual != nil)
 }
 
 // ways makes the operators that compute c.
@@ -220,20 +268,29 @@ func (c *linearCall) ways(m *measured) error {
 		bias = c.biasTensor
 	}
 	m.way(wayPlain, "aten::linear", input, w, bias)
+	unfused := []string{wayPlain}
+	if c.fitsMKL() {
+		m.way(wayMKL, "mkl::_mkl_linear", input, m.call("mkl::_mkl_reorder_linear_weight", w, c.rows), w, bias, c.rows)
+		unfused = append(unfused, wayMKL)
+	}
 	var scalars []any
 	for _, s := range c.epilogue.scalars.All() {
 		scalars = append(scalars, torch.FromArg(s))
 	}
 	if c.residual != nil {
 		m.way(wayPacked, "mkldnn::_linear_pointwise.binary", input, other, packed, bias, "add")
-		m.then(wayPlain, "aten::add.Tensor", other, other)
+		for _, name := range unfused {
+			m.then(name, "aten::add.Tensor", other, other)
+		}
 	} else {
 		m.way(wayPacked, "mkldnn::_linear_pointwise", input, packed, bias, c.epilogue.attr, scalars, c.epilogue.algorithm)
 		if c.activation != nil {
-			m.then(wayPlain, c.activation.Func().Op(), append([]any{other}, c.activationArgs()...)...)
+			for _, name := range unfused {
+				m.then(name, c.activation.Func().Op(), append([]any{other}, c.activationArgs()...)...)
+			}
 		}
 	}
-	return nil
+	return m.err
 }
 
 // activationArgs are the operands of the activation behind the value.

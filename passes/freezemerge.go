@@ -35,8 +35,8 @@ func (f *freezer) mergeLinears() error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", input, err)
 			}
-			if choice.Way == wayPlain {
-				f.kept(group[0].node, "%d layers: %.1f µs one by one, %.1f µs as one", len(group), choice.Nanos[wayPlain]/1e3, choice.Nanos[wayPacked]/1e3)
+			if choice.Way == waySingle {
+				f.kept(group[0].node, "%d layers: %s", len(group), choice)
 				continue
 			}
 			if err := f.mergeLinear(group); err != nil {
@@ -46,6 +46,12 @@ func (f *freezer) mergeLinears() error {
 	}
 	return nil
 }
+
+// The ways to compute linear layers of one input.
+const (
+	waySingle = "one by one"
+	wayMerged = "merged"
+)
 
 // alike splits layers of one input into those that can be merged: all with a bias, or
 // all without.
@@ -162,9 +168,9 @@ func mergedWays(m *measured, group []*linearCall) error {
 			args[2] = c.biasTensor
 		}
 		if i == 0 {
-			m.way(wayPlain, "mkldnn::_linear_pointwise", args...)
+			m.way(waySingle, "mkldnn::_linear_pointwise", args...)
 		} else {
-			m.then(wayPlain, "mkldnn::_linear_pointwise", args...)
+			m.then(waySingle, "mkldnn::_linear_pointwise", args...)
 		}
 	}
 	weight := m.call("mkldnn::_reorder_linear_weight", m.call("aten::rand", []int64{total, first.in}, torch.Kw("dtype", first.t.DType())), first.rows)
@@ -172,6 +178,6 @@ func mergedWays(m *measured, group []*linearCall) error {
 	if first.biasTensor != nil {
 		bias = m.call("aten::rand", []int64{total}, torch.Kw("dtype", first.t.DType()))
 	}
-	m.way(wayPacked, "mkldnn::_linear_pointwise", input, weight, bias, "none", []any{}, "")
+	m.way(wayMerged, "mkldnn::_linear_pointwise", input, weight, bias, "none", []any{}, "")
 	return m.err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/torchfx-go/torchfx"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/passes"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
@@ -26,6 +27,7 @@ type runFlags struct {
 	loose   bool
 	list    bool
 	shown   bool // how far the run is
+	freeze  bool
 	libs    *[]string
 }
 
@@ -52,6 +54,10 @@ line "o1 = 7".
 
 --progress shows on standard error how many nodes of a long graph have run: a bar
 on a terminal, a line for each tenth elsewhere, nothing with --quiet.
+
+--freeze rewrites the program for inference before the run, as a service would, and
+tells on standard error what was rewritten where and how far results may be off;
+layers are measured, which takes longer than a run.
 
 "-" is standard input, for the program or for one file, or standard output in the
 safetensors format.`,
@@ -87,6 +93,7 @@ safetensors format.`,
 	flags.BoolVar(&f.loose, "no-guards", false, "let inputs of other shapes and dtypes than exported through")
 	flags.BoolVar(&f.list, "list", false, "show the inputs and outputs and run nothing")
 	flags.BoolVar(&f.shown, "progress", false, "show how many nodes of the graph have run")
+	flags.BoolVar(&f.freeze, "freeze", false, "rewrite the program for inference first and tell what was rewritten")
 	f.libs = libraryFlag(cmd)
 	return cmd
 }
@@ -160,6 +167,15 @@ func runModel(cmd *cobra.Command, path string, f runFlags) (err error) {
 		return err
 	}
 	defer closeTensors(leaves)
+	if f.freeze {
+		report, err := p.Freeze(cmd.Context(), passes.FreezeThreads(f.threads))
+		if err != nil {
+			return err
+		}
+		if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
+			fmt.Fprint(cmd.ErrOrStderr(), report)
+		}
+	}
 	results, err := p.RunFlat(cmd.Context(), leaves)
 	progress()
 	if err != nil {

@@ -232,6 +232,17 @@ func TestRunShowsProgress(t *testing.T) {
 	assert.Empty(t, stderr)
 }
 
+// A frozen program says what was rewritten and gives results of the same names.
+func TestRunFrozen(t *testing.T) {
+	dir := recorded(t, "tiny_resnet")
+	out := filepath.Join(t.TempDir(), "out.safetensors")
+	code, _, stderr := invoke(nil, "run", filepath.Join(dir, "model.pt2"), "--inputs", filepath.Join(dir, "inputs.0.safetensors"), "--outputs", out, "--freeze")
+	require.Zero(t, code, stderr)
+	assert.Contains(t, stderr, "fold-batch-norm: ")
+	assert.Contains(t, stderr, "tolerance 0.0001\n")
+	assert.FileExists(t, out)
+}
+
 // The bar of a terminal counts nodes and is wiped at the end, also of a run that
 // failed on its way.
 func TestNodesAreDrawn(t *testing.T) {
