@@ -27,7 +27,7 @@ func (f *freezer) mergeLinears() error {
 		groups[c.input] = append(groups[c.input], c)
 	}
 	for _, input := range order {
-		for _, group := range alike(groups[input]) {
+		for _, group := range mergeable(groups[input]) {
 			if len(group) < 2 {
 				continue
 			}
@@ -53,9 +53,9 @@ const (
 	wayMerged = "merged"
 )
 
-// alike splits layers of one input into those that can be merged: all with a bias, or
+// mergeable splits layers of one input into those that can be merged: all with a bias, or
 // all without.
-func alike(group []*linearCall) [][]*linearCall {
+func mergeable(group []*linearCall) [][]*linearCall {
 	var with, without []*linearCall
 	for _, c := range group {
 		if c.biasTensor != nil {
