@@ -20,17 +20,17 @@ type Ints = any
 // callFunction calls a function of Python by the name that graphs have.
 func callFunction(name string, args ...any) any {
 	f, impl := calledFunctions.find(name, ir.FuncOf)
-	return callFound(f, impl, "", nil, args)
+	return callTyped(f, impl, "", nil, args)
 }
 
 // callMethod calls a method by its name.
 func (x *Tensor) callMethod(name string, args ...any) any {
 	f, impl := calledMethods.find(name, methodOf)
-	return callFound(f, impl, name, x, args)
+	return callTyped(f, impl, name, x, args)
 }
 
-// callees remember what names stand for, by where their text lies: the names in the
-// functions above are literals, and nearly each has an entry of its own.
+// callees remember what names stand for, by where their text lies: the names in
+// generated code are literals, and nearly each has an entry of its own.
 type callees [2048]atomic.Pointer[callee]
 
 type callee struct {
@@ -69,12 +69,7 @@ func (l *argumentList) put() {
 // callTyped is [Dispatch] of a call whose arguments are all there, for least cost:
 // an operator of torch that is called with real arguments allocates nothing but its
 // results. method is "" for a function.
-func callTyped(f *ir.Func, method string, self *Tensor, args []any) any {
-	return callFound(f, implementationOf(f), method, self, args)
-}
-
-// callFound is callTyped where the implementation is at hand, nil for none.
-func callFound(f *ir.Func, impl *implementation, method string, self *Tensor, args []any) any {
+func callTyped(f *ir.Func, impl *implementation, method string, self *Tensor, args []any) any {
 	if x := (tensorArgs{}); impl != nil && impl.public != nil && (method == "" || x.addTensor(self)) && x.addAll(args) {
 		if v, ok, err := impl.public.callTensors(nil, &x); ok {
 			if err != nil {

@@ -36,7 +36,7 @@ var (
 )
 
 // function calls a function that returns one tensor.
-func function(f *ir.Func, args ...any) *Tensor { return As[*Tensor](callTyped(f, "", nil, args)) }
+func function(f *ir.Func, args ...any) *Tensor { return As[*Tensor](callFunction(f.Name(), args...)) }
 
 // Add returns x + y.
 func Add(x *Tensor, y any, options ...any) *Tensor { return function(FnAdd, with(options, x, y)...) }
@@ -106,7 +106,7 @@ func Where(condition *Tensor, x, y any, options ...any) *Tensor {
 // WhereTuple is torch.where(condition): the places where condition holds, one tensor
 // of indices for each dimension.
 func WhereTuple(condition *Tensor) Tensors {
-	return As[Tensors](callTyped(FnWhere, "", nil, []any{condition}))
+	return As[Tensors](callFunction(FnWhere.Name(), condition))
 }
 
 // Cat joins tensors along a dimension that they have: the first one, or the int
