@@ -49,22 +49,28 @@ func parseNpy(data []byte) (t *Tensor, body []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	t, swap, err := npyTensor(header, int64(len(body)))
+	if err == nil && swap {
+		body = swapped(body, t.DType)
+	}
+	return t, body, err
+}
+
+// npyTensor returns what a header describes, of which the file has so many bytes.
+func npyTensor(header string, bytes int64) (t *Tensor, swap bool, err error) {
 	p := npyParser{text: header}
 	descr, fortran, shape, err := p.dict()
 	if err != nil {
-		return nil, nil, ir.Errorf(ir.ErrFormat, "npy header %q: %w", clip(header), err)
+		return nil, false, ir.Errorf(ir.ErrFormat, "npy header %q: %w", clip(header), err)
 	}
 	dtype, swap, err := npyType(descr)
 	if err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
 	n, fits := elements(shape)
 	size := int64(dtype.Size())
-	if !fits || n > 1<<62/size || n*size != int64(len(body)) {
-		return nil, nil, ir.Errorf(ir.ErrFormat, "npy: expected the elements of %v of %s, got %d bytes", shape, dtype, len(body))
-	}
-	if swap {
-		body = swapped(body, dtype)
+	if !fits || n > 1<<62/size || n*size != bytes {
+		return nil, false, ir.Errorf(ir.ErrFormat, "npy: expected the elements of %v of %s, got %d bytes", shape, dtype, bytes)
 	}
 	t = &Tensor{DType: dtype, Sizes: shape, Strides: contiguous(shape)}
 	if fortran {
@@ -73,30 +79,41 @@ func parseNpy(data []byte) (t *Tensor, body []byte, err error) {
 		t.Strides = contiguous(reversed)
 		slices.Reverse(t.Strides)
 	}
-	return t, body, nil
+	return t, swap, nil
 }
 
 // npyHeader cuts a file into its header text and the elements.
 func npyHeader(data []byte) (header string, body []byte, err error) {
-	if len(data) < 10 || string(data[:6]) != npyMagic {
-		return "", nil, ir.Errorf(ir.ErrFormat, "npy: expected the magic string %q", npyMagic)
+	n, at, err := npyHeaderSize(data)
+	if err != nil {
+		return "", nil, err
 	}
-	var n, at uint64
+	if n > uint64(len(data))-at {
+		return "", nil, ir.Errorf(ir.ErrFormat, "npy: expected a header of at most %d bytes, got %d", uint64(len(data))-at, n)
+	}
+	return string(data[at : at+n]), data[at+n:], nil
+}
+
+// npyHeaderSize says how long the header text is and where it begins.
+func npyHeaderSize(data []byte) (n, at uint64, err error) {
+	if len(data) < 10 || string(data[:6]) != npyMagic {
+		return 0, 0, ir.Errorf(ir.ErrFormat, "npy: expected the magic string %q", npyMagic)
+	}
 	switch data[6] {
 	case 1:
 		n, at = uint64(binary.LittleEndian.Uint16(data[8:])), 10
 	case 2, 3:
 		if len(data) < 12 {
-			return "", nil, ir.Errorf(ir.ErrFormat, "npy: is cut off in its header")
+			return 0, 0, ir.Errorf(ir.ErrFormat, "npy: is cut off in its header")
 		}
 		n, at = uint64(binary.LittleEndian.Uint32(data[8:])), 12
 	default:
-		return "", nil, ir.Errorf(ir.ErrVersion, "npy: expected format version 1 to 3, got %d", data[6])
+		return 0, 0, ir.Errorf(ir.ErrVersion, "npy: expected format version 1 to 3, got %d", data[6])
 	}
-	if n > maxNpyHeader || n > uint64(len(data))-at {
-		return "", nil, ir.Errorf(ir.ErrFormat, "npy: expected a header of at most %d bytes, got %d", min(maxNpyHeader, uint64(len(data))-at), n)
+	if n > maxNpyHeader {
+		return 0, 0, ir.Errorf(ir.ErrFormat, "npy: expected a header of at most %d bytes, got %d", maxNpyHeader, n)
 	}
-	return string(data[at : at+n]), data[at+n:], nil
+	return n, at, nil
 }
 
 func npyType(descr string) (t ir.DType, swap bool, err error) {

@@ -57,13 +57,7 @@ func (z *Npz) Names() []string { return slices.Clone(z.names) }
 
 // Tensor reads an array; see [ReadNpy].
 func (z *Npz) Tensor(name string) (*Tensor, error) {
-	if !slices.Contains(z.names, name) {
-		return nil, ir.Errorf(ir.ErrKey, "npz: expected one of %s, got %q", quoted(z.names), name)
-	}
-	if m := z.a.span.m; m != nil && !m.alive() {
-		return nil, ir.Errorf(ir.ErrClosed, "npz: is closed")
-	}
-	r, err := z.a.find(name + ".npy")
+	r, err := z.find(name)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +71,17 @@ func (z *Npz) Tensor(name string) (*Tensor, error) {
 	}
 	t.Storage = NewStorage(slices.Clone(body))
 	return t, nil
+}
+
+// find returns the record of an array.
+func (z *Npz) find(name string) (*record, error) {
+	if !slices.Contains(z.names, name) {
+		return nil, ir.Errorf(ir.ErrKey, "npz: expected one of %s, got %q", quoted(z.names), name)
+	}
+	if m := z.a.span.m; m != nil && !m.alive() {
+		return nil, ir.Errorf(ir.ErrClosed, "npz: is closed")
+	}
+	return z.a.find(name + ".npy")
 }
 
 // Close gives up the file. Tensors that were read stay. A second Close does

@@ -26,6 +26,7 @@ type Safetensors struct {
 	entries map[string]safeEntry
 	meta    map[string]string
 	shards  map[string]*Safetensors // of an index: the file of each name
+	files   []string                // of a sharded set
 }
 
 type safeEntry struct {

@@ -23,6 +23,10 @@ const (
 // indexSuffix is how the name of an index ends, as the transformers library has it.
 const indexSuffix = ".safetensors.index.json"
 
+// Files returns the names of the files of a sharded set, in the order of the index;
+// none of a single file.
+func (f *Safetensors) Files() []string { return slices.Clone(f.files) }
+
 // openSharded opens the safetensors files that an index names, which lie beside it.
 // Source of the form: save_pretrained of the transformers library.
 func openSharded(path string) (*Safetensors, error) {
@@ -52,6 +56,7 @@ func openSharded(path string) (*Safetensors, error) {
 				faults.err(fmt.Errorf("safetensors index, file %s: %w", clip(file), err))
 			}
 			files[file] = shard
+			f.files = append(f.files, file)
 		}
 		if shard == nil {
 			return // noted

@@ -63,7 +63,7 @@ func readLegacy(s *span, o *options) (*Saved, error) {
 	if err := l.fill(s, at, keys); err != nil {
 		return nil, err
 	}
-	return &Saved{Value: v, Legacy: true, Warnings: f.warnings, attrs: attrs}, nil
+	return &Saved{Value: v, Legacy: true, Writer: "torch before 1.6, or a later one that was told to", Warnings: f.warnings, attrs: attrs}, nil
 }
 
 // legacyStorages are storages whose elements come behind the value.

@@ -19,7 +19,8 @@ type Saved struct {
 	// tensors of one storage have the same *[Storage], and a container may hold
 	// itself.
 	Value    any
-	Legacy   bool // of torch before 1.6: no zip archive
+	Legacy   bool   // of torch before 1.6: no zip archive
+	Writer   string // which releases of torch write such a file: "torch 2.7 or later"
 	Warnings []string
 
 	attrs map[*ir.PyDict]*ir.PyDict
@@ -88,12 +89,14 @@ func (o *options) readSaved(s *span) (*Saved, error) {
 		}
 		return nil, ir.Errorf(ir.ErrFormat, "this is an exported program, not a torch.save file; open it with export.Open")
 	}
-	return readPickled(a, o)
+	return readPickled(a, o, "data")
 }
 
-// readPickled reads a zip archive of torch.save.
-func readPickled(a *archive, o *options) (*Saved, error) {
-	st := &zipStorages{a: a, bare: o.noWeights, storages: map[string]*zipStorage{}}
+// readPickled reads a record <name>.pkl of a zip archive of torch.save, whose
+// storages are in the folder of that name.
+func readPickled(a *archive, o *options, name string) (*Saved, error) {
+	record := name + ".pkl"
+	st := &zipStorages{a: a, dir: name + "/", bare: o.noWeights, storages: map[string]*zipStorage{}}
 	if a.has("byteorder") {
 		order, err := a.text("byteorder", 64)
 		switch {
@@ -105,21 +108,25 @@ func readPickled(a *archive, o *options) (*Saved, error) {
 			return nil, ir.Errorf(ir.ErrFormat, "record byteorder: expected little or big, got %q", clip(string(order)))
 		}
 	}
-	text, err := a.text("data.pkl", maxPickle)
+	text, err := a.text(record, maxPickle)
 	if err != nil {
 		return nil, err
 	}
 	var f faults
 	u := &unpickler{storage: st.storage, classes: o.classes, f: &f}
-	if r := a.records["data.pkl"]; r.deflated {
+	if r := a.records[record]; r.deflated {
 		// values take more memory than the operations that make them, which deflate well
 		u.ops = 1<<18 + 16*int(r.packed)
 	}
 	v, _, err := u.unpickle(text)
 	if err != nil {
-		return nil, ir.Errorf(ir.ClassOf(err), "record data.pkl: %w", err)
+		return nil, ir.Errorf(ir.ClassOf(err), "record %s: %w", record, err)
 	}
-	return &Saved{Value: v, Warnings: f.warnings, attrs: u.attrs}, nil
+	saved := &Saved{Value: v, Warnings: f.warnings, attrs: u.attrs, Writer: "torch 1.6 to 2.6"}
+	if a.has(".format_version") {
+		saved.Writer = "torch 2.7 or later"
+	}
+	return saved, nil
 }
 
 // Close gives up the mapped file; see [Program.Close].
@@ -139,7 +146,8 @@ func (s *Saved) Attributes(d *ir.PyDict) *ir.PyDict { return s.attrs[d] }
 
 // StateDict returns the tensors of a state dict by qualified name, and the names
 // in their order. keys lead to it where it lies deeper, as in a checkpoint:
-// StateDict("model"). Entries that are no tensors are left out.
+// StateDict("model"). Entries that are no tensors are left out. Of a module that was
+// saved whole it is [Saved.ModuleState].
 //
 // It fails with [ir.ErrKey] where a key does not lead on, and [ir.ErrType] where
 // no dict of tensors is there; the errors say what is.
@@ -152,6 +160,11 @@ func (s *Saved) StateDict(keys ...string) (names []string, tensors map[string]*T
 		}
 		if v, ok = d.Get(key); !ok {
 			return nil, nil, ir.Errorf(ir.ErrKey, "state dict: no key %q; there are %s", key, dictKeys(d))
+		}
+	}
+	if i, ok := v.(*Instance); ok {
+		if names, tensors, ok := stateOfModule(i); ok {
+			return names, tensors, nil
 		}
 	}
 	d, ok := v.(*ir.PyDict)
@@ -201,8 +214,9 @@ func (s *Saved) Tensors() iter.Seq2[string, *Tensor] {
 }
 
 type tensorWalk struct {
-	seen  map[any]bool
-	yield func(string, *Tensor) bool
+	seen   map[any]bool
+	yield  func(string, *Tensor) bool
+	object func(*Instance) bool // called with each object, unless nil
 }
 
 func (w *tensorWalk) walk(path string, v any) bool {
@@ -232,6 +246,9 @@ func (w *tensorWalk) walk(path string, v any) bool {
 			return true
 		}
 		w.seen[v] = true
+		if w.object != nil && !w.object(v) {
+			return false
+		}
 		return w.walk(path, v.Args) && w.walk(path, v.State)
 	case []any:
 		list = v

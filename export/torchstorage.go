@@ -9,8 +9,9 @@ import (
 // zipStorages are the storages of a zip archive: one record each.
 type zipStorages struct {
 	a        *archive
-	bare     bool // do not read elements
-	big      bool // elements are big-endian
+	dir      string // of the records
+	bare     bool   // do not read elements
+	big      bool   // elements are big-endian
 	storages map[string]*zipStorage
 }
 
@@ -55,7 +56,7 @@ func (z *zipStorages) storage(id ir.PyTuple) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := z.a.find("data/" + key)
+	r, err := z.a.find(z.dir + key)
 	if err != nil {
 		return nil, err
 	}

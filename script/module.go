@@ -122,6 +122,27 @@ func (m *Module) Methods() []string {
 	return names
 }
 
+// A Parameter is an argument of a method.
+type Parameter struct {
+	Name     string
+	Type     string // in TorchScript's notation
+	Optional bool   // it has a default
+}
+
+// Parameters returns the arguments of a method without self, nil where there is no such
+// method.
+func (m *Module) Parameters(method string) []Parameter {
+	f := m.script.Method(method)
+	if f == nil {
+		return nil
+	}
+	var all []Parameter
+	for _, a := range f.Args {
+		all = append(all, Parameter{a.Name, a.TypeText, a.Optional})
+	}
+	return all
+}
+
 // Signature returns a method's signature in TorchScript's notation,
 // "forward(Tensor x, int n=…) -> Tensor"; "" where there is no such method.
 func (m *Module) Signature(method string) string {

@@ -293,6 +293,7 @@ func (b *below) guard(schema *ir.Schema, n *ir.Node, results []any) {
 		return // a tensor
 	}
 	eq := b.graph.CallFunction(ir.FuncOf("operator.eq"), []ir.Arg{n, want})
+	eq.Meta().Set(ir.MetaVal, ir.Bool(true))
 	b.graph.CallFunction(ir.OverloadOf("aten::_assert_scalar"), []ir.Arg{eq, ir.Str(fmt.Sprintf("%s: expected %v, with which the graph was recorded", schema.Op, results[0]))}, ir.Name("_assert_scalar"))
 }
 

@@ -8,10 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/torchfx-go/torchfx"
 	"github.com/torchfx-go/torchfx/export"
 	"github.com/torchfx-go/torchfx/internal/setup"
 	"github.com/torchfx-go/torchfx/ir"
 )
+
+// tensorEnds are the ends of names that say a format of tensors.
+const tensorEnds = ".pt, .pth, .safetensors, .safetensors.index.json, .npz or .npy"
 
 func newConvertCommand() *cobra.Command {
 	var c converter
@@ -21,56 +25,100 @@ func newConvertCommand() *cobra.Command {
 		Long: `Convert reads IN, whatever its format, and writes OUT in the format that the end
 of its name says:
 
-  .pt2                          a program as torch 2.15 writes it, from one of any
-                                release since torch 2.5
+  .pt2                          a program as torch 2.15 writes it
+  NAME/                         a folder that Python imports, as to_folder writes it
   .pt, .pth                     a state dict that torch.load(weights_only=True) reads
   .safetensors                  tensors; those that share memory are copies in it
   .safetensors.index.json       the same in parts of --shard-size, and their index
   .npz, .npy                    arrays of NumPy; .npy is for one tensor
 
-Of a program, the formats of tensors get the state dict; of a checkpoint --key names
-the state dict in it. With --weights a program gets the weights of another file.
-OUT appears whole or not at all. Nothing in a file is executed.`,
+A .pt2 file of any release since torch 2.5 becomes one of today. TorchScript, a whole
+torch.fx.GraphModule or torch.nn module that torch.save wrote, and a saved folder become
+one by being run once, on libtorch, on zeros that --input describes or on tensors of
+--inputs; numbers and the like come from --set. The program has the operators of that
+run: loops and conditions are what they were in it, and sizes are fixed but for those of
+--dynamic. A condition on an element of a tensor is refused, or checked by the program
+with --guard-reads. Modules are put into evaluation mode, unless --train is given.
+
+From what holds a program or a module, the formats of tensors get the state dict; of a
+checkpoint --key names the state dict in it. With --weights a program gets the weights
+of another file. What AOTInductor compiled has no graph and stays as it is.
+
+OUT appears whole or not at all. Nothing in a file is executed, but for TorchScript that
+becomes a program: its code runs in this process.`,
 		Example: `  torchfx convert old.pt2 new.pt2
   torchfx convert model.pt2 weights.safetensors
   torchfx convert --key model checkpoint.pt weights.safetensors
   torchfx convert --weights finetuned.safetensors model.pt2 finetuned.pt2
-  torchfx convert --shard-size 2000000000 model.pt weights.safetensors.index.json`,
+  torchfx convert --shard-size 2000000000 model.pt weights.safetensors.index.json
+  torchfx convert --input 'x=f32[2,3,224,224]' --dynamic x:0=batch scripted.pt model.pt2
+  torchfx convert model.pt2 python_model/`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.cmd, c.in, c.out = cmd, args[0], args[1]
 			return c.run()
 		},
 	}
-	cmd.Flags().StringArrayVar(&c.keys, "key", nil, "key that leads to the state dict in a checkpoint; may be repeated")
-	cmd.Flags().StringVar(&c.weights, "weights", "", "file of tensors to take a program's weights from")
-	cmd.Flags().StringVar(&c.model, "model", "", "which program of an archive with several")
-	cmd.Flags().Int64Var(&c.shardSize, "shard-size", 5_000_000_000, "most bytes of elements in each part of a sharded set")
+	flags := cmd.Flags()
+	flags.StringArrayVar(&c.keys, "key", nil, "key that leads to the state dict in a checkpoint; may be repeated")
+	flags.StringVar(&c.weights, "weights", "", "file of tensors to take a program's weights from")
+	flags.StringVar(&c.model, "model", "", "which program of an archive with several")
+	flags.Int64Var(&c.shardSize, "shard-size", 5_000_000_000, "most bytes of elements in each part of a sharded set")
+	flags.StringArrayVar(&c.shapes, "input", nil, "run on zeros, `NAME=DTYPE[SIZES]`; may be repeated")
+	flags.StringArrayVarP(&c.inputs, "inputs", "i", nil, "run on tensors of `[NAME=]FILE`, see run --help; may be repeated")
+	flags.StringArrayVar(&c.set, "set", nil, "run with an input that is no tensor, `NAME=VALUE`, VALUE in JSON; may be repeated")
+	flags.StringArrayVar(&c.dynamic, "dynamic", nil, "keep a size a symbol, `NAME:DIM=SYMBOL`; may be repeated")
+	flags.BoolVar(&c.guardReads, "guard-reads", false, "let conditions on elements be what they were, and check them")
+	flags.BoolVar(&c.train, "train", false, "leave modules in the mode that they were saved in")
+	flags.StringVar(&c.class, "class", "", "`NAME` of the class in a folder; default: that of the module, or FxModule")
 	c.libraries = libraryFlag(cmd)
 	return cmd
 }
 
 // A converter is one call of convert.
 type converter struct {
-	cmd           *cobra.Command
-	in, out       string
-	keys          []string
-	weights       string
-	model         string
-	shardSize     int64
-	libraries     *[]string
-	written, size int64
-	task          setup.Task
+	cmd                          *cobra.Command
+	in, out                      string
+	keys                         []string
+	weights, model, class        string
+	shardSize                    int64
+	shapes, inputs, set, dynamic []string
+	guardReads, train            bool
+	libraries                    *[]string
+	written, size                int64
+	task                         setup.Task
 }
 
 func (c *converter) run() error {
-	if strings.HasSuffix(c.out, ".pt2") {
+	format, err := export.Identify(c.in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.in, err)
+	}
+	program := strings.HasSuffix(c.out, ".pt2")
+	if c.weights != "" && (!program || format != export.ProgramFile) {
+		return ir.Errorf(ir.ErrValue, "--weights: expected a .pt2 file to be read and one to be written, got %s and %s", c.in, c.out)
+	}
+	folder := wantsFolder(c.out)
+	if err := c.checkFlags(program && format != export.ProgramFile || folder && format == export.TorchScriptFile); err != nil {
+		return err
+	}
+	switch {
+	case program && format == export.ProgramFile:
 		return c.program()
+	case program:
+		return c.recordedProgram(format)
+	case folder:
+		return c.folder(format)
 	}
-	if c.weights != "" {
-		return ir.Errorf(ir.ErrValue, "--weights: expected a .pt2 file to be written, got %s", c.out)
-	}
+	return c.tensors(format)
+}
+
+// tensors writes the state dict, or what tensors there are.
+func (c *converter) tensors(format export.FileFormat) error {
 	f, err := export.OpenTensors(c.in, c.keys...)
+	if format == export.AOTInductorFile {
+		return ir.Errorf(ir.ErrUnsupported, "%s: holds machine code, which its weights are compiled into; convert the program or the state dict that it was made of", c.in)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.in, err)
 	}
@@ -97,7 +145,7 @@ func (c *converter) run() error {
 		}
 		return c.write(func(w io.Writer) error { return export.WriteNpy(w, f.Tensors[f.Names[0]]) })
 	}
-	return ir.Errorf(ir.ErrValue, "%s: expected a name that ends in .pt2, .pt, .pth, .safetensors, .safetensors.index.json, .npz or .npy", filepath.Base(c.out))
+	return ir.Errorf(ir.ErrValue, "%s: expected a name that ends in .pt2, %s, or in / for a folder", filepath.Base(c.out), tensorEnds)
 }
 
 // program writes a program as today's torch does.
@@ -105,30 +153,65 @@ func (c *converter) program() error {
 	if len(c.keys) > 0 && c.weights == "" {
 		return ir.Errorf(ir.ErrValue, "--key: expected --weights beside it, whose state dict it leads to")
 	}
-	opts, err := withLibraries(*c.libraries)
-	if err != nil {
-		return err
-	}
 	names := []string{c.model}
 	if c.model == "" {
+		var err error
 		if names, err = export.Models(c.in); err != nil {
 			return fmt.Errorf("%s: %w", c.in, err)
 		}
 	}
-	if c.weights != "" {
-		opts = append(opts, export.WeightsFrom(c.weights, c.keys...))
-	}
 	var programs []*export.Program
 	for _, name := range names {
-		p, err := export.Open(c.in, append(opts[:len(opts):len(opts)], export.Model(name))...)
+		p, err := c.open(name)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.in, err)
+			return err
 		}
 		defer p.Close()
 		programs = append(programs, p)
 	}
+	return export.Save(c.out, programs, export.Progress(c.progress()))
+}
+
+// recordedProgram writes the program that a run of something else makes.
+func (c *converter) recordedProgram(format export.FileFormat) error {
+	if _, err := withLibraries(*c.libraries); err != nil {
+		return err
+	}
+	s, err := c.openSource(format)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	m, err := c.recorded(s)
+	if err != nil {
+		return err
+	}
+	return torchfx.Save(c.out, m, torchfx.SaveProgress(c.progress()))
+}
+
+// open opens a program of the archive, "" the only one.
+func (c *converter) open(name string) (*export.Program, error) {
+	opts, err := withLibraries(*c.libraries)
+	if err != nil {
+		return nil, err
+	}
+	if name != "" {
+		opts = append(opts, export.Model(name))
+	}
+	if c.weights != "" {
+		opts = append(opts, export.WeightsFrom(c.weights, c.keys...))
+	}
+	p, err := export.Open(c.in, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.in, err)
+	}
+	return p, nil
+}
+
+// progress returns what shows how far a program is written.
+func (c *converter) progress() func(done, total int64) {
 	var begun bool
-	return export.Save(c.out, programs, export.Progress(func(done, total int64) {
+	return func(done, total int64) {
 		if !begun {
 			begun, c.size = true, total
 			c.begin()
@@ -136,7 +219,7 @@ func (c *converter) program() error {
 		if c.task.At(done); done == total {
 			c.task.End()
 		}
-	}))
+	}
 }
 
 // write writes a file, and shows how far it is.

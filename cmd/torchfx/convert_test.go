@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,15 +18,26 @@ func testdataOf(parts ...string) string {
 	return filepath.Join(append([]string{"..", "..", "export", "testdata"}, parts...)...)
 }
 
+func scriptProgram(name string) string {
+	return filepath.Join("..", "..", "script", "testdata", name+".pt")
+}
+
 func TestInspectTellsWhatAFileIs(t *testing.T) {
 	tests := []struct {
 		name, path string
 		says       []string
 	}{
 		{"a program", linearProgram, []string{": exported program, 7.6 kB\n", "written by torch 2.15.0", "inputs     x: f32[s77, 3]", "dynamic    2 <= s77 <= 64",
-			"operators  1, called 1 times: aten::linear ×1", "tensors    2, 8 elements, 32 bytes", "l.weight: float32[2 3] parameter, 24 bytes"}},
-		{"a checkpoint", testdataOf("torchsave", "checkpoint.pt"), []string{": torch.save, 6.6 kB\n", "optimizer.state.0.exp_avg: float32[2 3], 24 bytes"}},
-		{"a checkpoint from before torch 1.6", testdataOf("torchsave", "legacy_checkpoint.pt"), []string{": torch.save, "}},
+			"operators  1, called 1 times: aten::linear ×1", "tensors    2, 8 elements, 32 bytes", "l.weight: float32[2, 3] parameter, 24 bytes"}},
+		{"a checkpoint", testdataOf("torchsave", "checkpoint.pt"), []string{": torch.save, a dict, 6.6 kB\n", "written by torch 2.7 or later",
+			"optimizer.state.0.exp_avg: float32[2, 3], 24 bytes", "values     ", "optimizer.param_groups.0.betas = (0.9, 0.999)"}},
+		{"a checkpoint from before torch 1.6", testdataOf("torchsave", "legacy_checkpoint.pt"), []string{": torch.save, a dict", "written by torch before 1.6"}},
+		{"a graph module", testdataOf("torchsave", "graph_module.pt"), []string{": torch.save, a whole torch.fx.GraphModule", "methods    forward(", "operators ", "modules    "}},
+		{"a tensor", testdataOf("torchsave", "tensor.pt"), []string{": torch.save, a tensor"}},
+		{"a module of Python code", testdataOf("torchsave", "python_class.pt"), []string{": torch.save", "missing    module itself: is of class "}},
+		{"TorchScript", scriptProgram("values"), []string{": TorchScript, 6.1 kB\n", "written by torch.jit.save, archive version 3",
+			"methods    forward(x: Tensor, n: int=2, more: Optional[List[Tensor]]=None) -> Tuple[Tensor, int]\n", "label(i: int) -> str", "aten::mul ×3",
+			"modules    Values\n               (fc): Linear\n", "warning    its code sets the attributes count", "fc.weight: float32[2, 3] parameter, 24 bytes", "count: float32[1] buffer"}},
 		{"a folder", testdataOf("programs"), []string{": folder\n", "linear.pt2: exported program\n"}},
 	}
 	for _, tc := range tests {
@@ -107,6 +120,89 @@ func TestConvertPrograms(t *testing.T) {
 	assert.Len(t, names, 2)
 }
 
+// What is no .pt2 file becomes one by a run on inputs, and computes the same.
+func TestConvertRecords(t *testing.T) {
+	testenv.Libtorch(t)
+	dir := t.TempDir()
+	saved := testdataOf("torchsave", "graph_module.pt")
+	folder := filepath.Join(dir, "folder") + "/"
+	tests := []struct {
+		name, in string
+		flags    []string
+		out      string
+		inputs   []checkValue
+		calls    string
+	}{
+		{"TorchScript, straight", scriptProgram("loop"), []string{"--input", "xs=f32[5,2,3]"}, "loop.pt2", []checkValue{{"xs", "f32[5, 2, 3]"}}, "aten::gru_cell"},
+		{"TorchScript, a symbol", scriptProgram("loop"), []string{"--input", "i0=f32[5,2,3]", "--dynamic", "xs:1=batch"}, "dynamic.pt2", []checkValue{{"xs", "f32[5, s_batch, 3]"}}, "aten::gru_cell"},
+		{"TorchScript, a choice", scriptProgram("choice"), []string{"--input", "x=float32[3]", "--guard-reads"}, "choice.pt2", []checkValue{{"x", "f32[3]"}}, "aten::_assert_scalar"},
+		{"TorchScript, a number", scriptProgram("values"), []string{"--input", "x=f32[1,3]", "--set", "n=4"}, "values.pt2", []checkValue{{"x", "f32[1, 3]"}, {"n", "4"}}, "aten::linear"},
+		{"a graph module, as a folder", saved, nil, "folder/", nil, ""},
+		{"a folder of it", folder, []string{"--input", "x=f32[2,3]"}, "folder.pt2", []checkValue{{"x", "f32[2, 3]"}}, "aten::linear"},
+		{"a graph module", saved, []string{"--input", "x=f32[2,3]"}, "module.pt2", []checkValue{{"x", "f32[2, 3]"}}, "aten::linear"},
+		{"a program, as a folder", linearProgram, nil, "program/", nil, ""},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			out := dir + "/" + tc.out
+			code, _, stderr := invoke(nil, append(append([]string{"convert"}, tc.flags...), tc.in, out)...)
+			require.Zero(t, code, stderr)
+			code, stdout, stderr := invoke(nil, "inspect", "--json", out)
+			require.Zero(t, code, stderr)
+			var r inspectReport
+			require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+			if tc.inputs == nil {
+				assert.Equal(t, "saved fx module", r.Format)
+				return
+			}
+			assert.Equal(t, tc.inputs, r.Program.Inputs)
+			assert.Contains(t, r.Program.Operators, tc.calls)
+			assert.Empty(t, r.Missing)
+		})
+	}
+	for _, tc := range []struct {
+		name string
+		line []string
+		says string
+	}{
+		{"no inputs", []string{scriptProgram("loop")}, "expected --input NAME=DTYPE[SIZES], --inputs FILE or --set for i0 (xs)"},
+		{"another input", []string{"--input", "y=f32[2]", scriptProgram("loop")}, "expected one of i0 (xs)"},
+		{"a dtype that is none", []string{"--input", "xs=f33[2]", scriptProgram("loop")}, "expected a dtype such as f32 or int64"},
+		{"a size that is none", []string{"--input", "xs=f32[-2]", scriptProgram("loop")}, `expected a size, got "-2"`},
+		{"a condition on elements", []string{"--input", "x=f32[3]", scriptProgram("choice")}, "with --guard-reads the program checks"},
+		{"inputs that do not fit", []string{"--input", "xs=f32[5]", scriptProgram("loop")}, "loop.pt: "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			code, _, stderr := invoke(nil, append(append([]string{"convert"}, tc.line...), filepath.Join(dir, "none.pt2"))...)
+			assert.NotZero(t, code)
+			assert.Contains(t, stderr, tc.says)
+			assert.NoFileExists(t, filepath.Join(dir, "none.pt2"))
+		})
+	}
+}
+
+// What a program or a module holds becomes a file of tensors, without libtorch.
+func TestConvertStates(t *testing.T) {
+	dir := t.TempDir()
+	for from, want := range map[string]string{
+		scriptProgram("values"):                    "count fc.bias fc.weight",
+		testdataOf("torchsave", "tensor.pt"):       "tensor",
+		testdataOf("torchsave", "graph_module.pt"): "",
+	} {
+		out := filepath.Join(dir, filepath.Base(from)+".safetensors")
+		code, _, stderr := invoke(nil, "convert", from, out)
+		require.Zero(t, code, stderr)
+		f, err := export.OpenTensors(out)
+		require.NoError(t, err)
+		names := slices.Sorted(slices.Values(f.Names))
+		require.NotEmpty(t, names)
+		if want != "" {
+			assert.Equal(t, want, strings.Join(names, " "))
+		}
+		require.NoError(t, f.Close())
+	}
+}
+
 func TestConvertRefuses(t *testing.T) {
 	dir := t.TempDir()
 	tests := []struct {
@@ -116,14 +212,18 @@ func TestConvertRefuses(t *testing.T) {
 	}{
 		{"an unknown end", []string{linearProgram, filepath.Join(dir, "x.onnx")}, "expected a name that ends in .pt2, .pt"},
 		{"several tensors as one array", []string{linearProgram, filepath.Join(dir, "x.npy")}, "expected one tensor, got 2"},
-		{"tensors as a program", []string{testdataOf("torchsave", "checkpoint.pt"), filepath.Join(dir, "x.pt2")}, "this is a torch.save file"},
+		{"tensors as a program", []string{testdataOf("torchsave", "checkpoint.pt"), filepath.Join(dir, "x.pt2")}, "is a torch.save file of tensors, not of a whole module"},
+		{"tensors as a folder", []string{testdataOf("torchsave", "checkpoint.pt"), dir + "/x/"}, "is a torch.save file of tensors, not of a whole module"},
+		{"Python code as a program", []string{testdataOf("torchsave", "python_class.pt"), filepath.Join(dir, "x.pt2")}, "which is Python code"},
+		{"inputs for nothing", []string{"--input", "x=f32[2]", linearProgram, filepath.Join(dir, "x.pt2")}, "--input: is for what is run once"},
+		{"a key where there are none", []string{"--key", "a", scriptProgram("values"), filepath.Join(dir, "x.pt")}, "keys lead into a file of torch.save"},
 		{"weights for tensors", []string{"--weights", "w.pt", linearProgram, filepath.Join(dir, "x.pt")}, "--weights: expected a .pt2 file"},
 		{"a key that is not there", []string{"--key", "nobody", testdataOf("torchsave", "checkpoint.pt"), filepath.Join(dir, "x.pt")}, `no key "nobody"`},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			code, _, stderr := invoke(nil, append([]string{"convert"}, tc.line...)...)
-			assert.Equal(t, exitFailed, code)
+			assert.NotZero(t, code)
 			assert.Contains(t, stderr, tc.says)
 			left, err := filepath.Glob(filepath.Join(dir, "*"))
 			require.NoError(t, err)

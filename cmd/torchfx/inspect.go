@@ -3,10 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,13 +20,16 @@ func newInspectCommand() *cobra.Command {
 		Use:   "inspect PATH",
 		Short: "Say what a file or folder is and what is in it",
 		Long: `Inspect finds out by its content what a file is: a program of torch.export, a file
-of torch.save, safetensors (one file or the index of a sharded set), .npy, .npz, a
-saved fx module, TorchScript, an AOTInductor package. It says who wrote it, and
-lists what is in it: signature with shapes and ranges, operators with counts,
-tensors with sizes, and what is missing here to run it.
+of torch.save (a state dict, a checkpoint, a whole module), safetensors (one file or
+the index of a sharded set), .npy, .npz, a saved fx module, TorchScript, an
+AOTInductor package. It says who wrote it, and lists what is in it: signature with
+shapes and ranges, operators with counts, modules, tensors with sizes, other values,
+and what is missing here to run it.
 
-Nothing in a file is executed, and elements are not read; "torchfx check" verifies
-them. For a folder that holds several such files, each gets a line.`,
+Nothing in a file is executed, no libtorch is needed, and elements are not read;
+"torchfx check" verifies them. Of TorchScript the source is read: how often it names
+an operator, not how often that runs. For a folder that holds several such files,
+each gets a line.`,
 		Example: `  torchfx inspect model.pt2
   torchfx inspect --all checkpoint.pt
   torchfx inspect --json model.safetensors.index.json | jq '.tensors[].name'
@@ -63,23 +64,31 @@ them. For a folder that holds several such files, each gets a line.`,
 
 // An inspectReport is what inspect says about one file or folder.
 type inspectReport struct {
-	Path     string            `json:"path"`
-	Format   string            `json:"format"`
-	Bytes    int64             `json:"bytes,omitempty"` // of the file
-	Models   []string          `json:"models,omitempty"`
-	Program  *checkReport      `json:"program,omitempty"`
-	Writer   string            `json:"writer,omitempty"` // of a program: who wrote it, where that was not PyTorch
-	Metadata map[string]string `json:"metadata,omitempty"`
-	Tensors  []inspectTensor   `json:"tensors,omitempty"`
-	Modules  []string          `json:"modules,omitempty"` // a saved fx module: its lines
-	Missing  []string          `json:"missing,omitempty"` // what keeps it from running here
-	Note     string            `json:"note,omitempty"`
-	Files    []inspectFile     `json:"files,omitempty"` // of a folder
+	Path      string            `json:"path"`
+	Format    string            `json:"format"`
+	Kind      string            `json:"kind,omitempty"`  // of a file of torch.save: state dict, module …
+	Bytes     int64             `json:"bytes,omitempty"` // of the file
+	Models    []string          `json:"models,omitempty"`
+	Program   *checkReport      `json:"program,omitempty"`
+	Writer    string            `json:"writer,omitempty"` // who wrote it; of a program: where that was not PyTorch
+	Metadata  map[string]string `json:"metadata,omitempty"`
+	Methods   []string          `json:"methods,omitempty"`   // of a module: their signatures
+	Operators map[string]int    `json:"operators,omitempty"` // of what is no program: calls by name
+	Compiled  []inspectCompiled `json:"compiled,omitempty"`  // programs that AOTInductor compiled
+	Modules   []string          `json:"modules,omitempty"`   // the tree of modules, in lines
+	Shards    []inspectFile     `json:"shards,omitempty"`
+	Tensors   []inspectTensor   `json:"tensors,omitempty"`
+	Values    []string          `json:"values,omitempty"` // of a checkpoint, beside tensors: "epoch = 3"
+	Extra     []string          `json:"extra_files,omitempty"`
+	Missing   []string          `json:"missing,omitempty"` // what keeps it from running here
+	Warnings  []string          `json:"warnings,omitempty"`
+	Note      string            `json:"note,omitempty"`
+	Files     []inspectFile     `json:"files,omitempty"` // of a folder
 }
 
 type inspectTensor struct {
 	Name  string  `json:"name"`
-	Kind  string  `json:"kind,omitempty"` // in a program: parameter, buffer, constant_tensor
+	Kind  string  `json:"kind,omitempty"` // parameter, buffer, constant …, as far as the file tells
 	DType string  `json:"dtype"`
 	Shape []int64 `json:"shape"`
 	Bytes int64   `json:"bytes"` // of its elements
@@ -91,6 +100,18 @@ type inspectFile struct {
 	Bytes  int64  `json:"bytes,omitempty"`
 }
 
+// An inspectCompiled is a program that AOTInductor compiled.
+type inspectCompiled struct {
+	Name      string            `json:"name"`
+	Inputs    []checkValue      `json:"inputs,omitempty"`
+	Outputs   []checkValue      `json:"outputs,omitempty"`
+	Ranges    []string          `json:"ranges,omitempty"`
+	Operators map[string]int    `json:"operators,omitempty"` // that run as they are
+	Kernels   []string          `json:"kernels,omitempty"`   // of the others
+	Metadata  map[string]string `json:"metadata,omitempty"`
+	Files     []inspectFile     `json:"files"`
+}
+
 func inspect(path string, opts []export.Option) (*inspectReport, error) {
 	format, err := export.Identify(path)
 	if err != nil {
@@ -100,23 +121,19 @@ func inspect(path string, opts []export.Option) (*inspectReport, error) {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		r.Bytes = info.Size()
 	}
-	switch format {
-	case export.ProgramFile:
-		err = r.program(path, opts)
-	case export.TorchSaveFile:
-		err = r.saved(path)
-	case export.SavedModuleFolder:
-		err = r.module(path)
-	case export.OtherFolder:
-		err = r.folder(path)
-	case export.TorchScriptFile:
-		r.Note = "deprecated upstream; export the model with torch.export instead"
-	case export.AOTInductorFile:
-		r.Note = "compiled parts without a graph"
-	default:
-		err = r.tensorFile(path, format)
-	}
-	if err != nil {
+	read := map[export.FileFormat]func() error{
+		export.ProgramFile:       func() error { return r.program(path, opts) },
+		export.TorchSaveFile:     func() error { return r.saved(path) },
+		export.SavedModuleFolder: func() error { return r.savedFolder(path) },
+		export.OtherFolder:       func() error { return r.folder(path) },
+		export.TorchScriptFile:   func() error { return r.script(path, opts) },
+		export.AOTInductorFile:   func() error { return r.compiled(path) },
+		export.SafetensorsFile:   func() error { return r.safetensors(path) },
+		export.SafetensorsIndex:  func() error { return r.safetensors(path) },
+		export.NpyFile:           func() error { return r.npy(path) },
+		export.NpzFile:           func() error { return r.npz(path) },
+	}[format]
+	if err := read(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return r, nil
@@ -150,54 +167,13 @@ func (r *inspectReport) program(path string, opts []export.Option) error {
 	for name, t := range p.State() {
 		r.add(name, kinds[name], t)
 	}
-	return nil
+	return r.compiled(path) // an archive may hold both
 }
 
 func (r *inspectReport) add(name, kind string, t *export.Tensor) {
 	r.Tensors = append(r.Tensors, inspectTensor{
 		Name: name, Kind: kind, DType: t.DType.Name(), Shape: append([]int64{}, t.Sizes...), Bytes: t.Numel() * int64(t.DType.Size()),
 	})
-}
-
-// saved describes a file of torch.save. Objects of other classes are named.
-func (r *inspectReport) saved(path string) error {
-	f, err := export.OpenTorchSave(path, export.WithoutWeights(), export.SkipChecksums())
-	if err != nil {
-		strict := err
-		classes := map[string]bool{}
-		allow := func(name string) bool { classes[name] = true; return true }
-		if f, err = export.OpenTorchSave(path, export.WithoutWeights(), export.SkipChecksums(), export.Classes(allow)); err != nil {
-			return strict
-		}
-		names := make([]string, 0, len(classes))
-		for name := range classes {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		r.Note = "holds objects of classes of Python, which are data here: " + strings.Join(names, ", ")
-	}
-	defer f.Close()
-	for name, t := range f.Tensors() {
-		r.add(name, "", t)
-	}
-	return nil
-}
-
-// module describes a folder that to_folder saved.
-func (r *inspectReport) module(path string) error {
-	f, err := export.LoadFolder(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	r.Modules = strings.Split(f.Module.Repr(), "\n")
-	r.Missing = f.Warnings
-	for name, v := range f.Module.Attrs() {
-		if t, ok := v.(*export.Tensor); ok {
-			r.add(name, "", t)
-		}
-	}
-	return nil
 }
 
 // folder lists what the files of a folder are; those of no known format are left out.
@@ -217,105 +193,62 @@ func (r *inspectReport) folder(path string) error {
 		}
 		r.Files = append(r.Files, f)
 	}
+	if len(r.Files) == 0 {
+		r.Note = "no file in it is of a known format"
+	}
 	return nil
 }
 
-func (r *inspectReport) tensorFile(path string, format export.FileFormat) error {
-	if format == export.SafetensorsFile || format == export.SafetensorsIndex {
-		f, err := export.OpenSafetensors(path)
-		if err != nil {
-			return err
-		}
-		r.Metadata = f.Metadata()
-		if err := f.Close(); err != nil {
-			return err
-		}
-	}
-	f, err := export.OpenTensors(path)
+func (r *inspectReport) safetensors(path string) error {
+	f, err := export.OpenSafetensors(path)
 	if err != nil {
 		return err
 	}
-	for name, t := range f.State() {
+	defer f.Close()
+	r.Metadata = f.Metadata()
+	for _, name := range f.Files() {
+		shard := inspectFile{Name: name, Format: export.SafetensorsFile.String()}
+		if info, err := os.Stat(filepath.Join(filepath.Dir(path), name)); err == nil {
+			shard.Bytes = info.Size()
+		}
+		r.Shards = append(r.Shards, shard)
+	}
+	for _, name := range f.Names() {
+		t, err := f.Tensor(name)
+		if err != nil {
+			return err
+		}
 		r.add(name, "", t)
 	}
-	return f.Close()
+	return nil
 }
 
-// maxTensors is how many tensors are listed without --all.
-const maxTensors = 20
-
-func (r *inspectReport) print(w io.Writer, all bool) {
-	fmt.Fprintf(w, "%s: %s", plainText(r.Path), r.Format)
-	if r.Bytes > 0 {
-		fmt.Fprintf(w, ", %s", bytesText(r.Bytes))
+func (r *inspectReport) npy(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintln(w)
-	lines := (&checkReport{}).printLines
-	if p := r.Program; p != nil {
-		producer := "torch " + p.Torch
-		if r.Writer != "" {
-			producer += ", rewritten by " + r.Writer
-		}
-		lines(w, "written by", []string{producer + ", schema " + p.Schema})
-		if len(r.Models) > 1 {
-			lines(w, "programs", r.Models)
-		}
-		p.printValues(w, "inputs", p.Inputs)
-		p.printValues(w, "outputs", p.Outputs)
-		p.printLines(w, "dynamic", p.Ranges)
-		p.printLines(w, "guards", p.Guards)
-		if len(p.Operators) > 0 {
-			p.printOperators(w)
-		}
-		p.printLines(w, "extra", p.Extra)
-		p.printLines(w, "warning", p.Warnings)
+	defer file.Close()
+	t, err := export.ReadNpyHeader(file, r.Bytes)
+	if err != nil {
+		return err
 	}
-	if r.Note != "" {
-		lines(w, "note", []string{r.Note})
-	}
-	lines(w, "modules", r.Modules)
-	lines(w, "missing", r.Missing)
-	for _, f := range r.Files {
-		fmt.Fprintf(w, "  %-10s %s: %s\n", bytesText(f.Bytes), plainText(f.Name), f.Format)
-	}
-	r.printTensors(w, all)
+	r.add(strings.TrimSuffix(filepath.Base(path), ".npy"), "", t)
+	return nil
 }
 
-func (r *inspectReport) printTensors(w io.Writer, all bool) {
-	if len(r.Tensors) == 0 {
-		return
+func (r *inspectReport) npz(path string) error {
+	z, err := export.OpenNpz(path)
+	if err != nil {
+		return err
 	}
-	var elements, bytes int64
-	for _, t := range r.Tensors {
-		n := int64(1)
-		for _, s := range t.Shape {
-			n *= s
+	defer z.Close()
+	for _, name := range z.Names() {
+		t, err := z.Header(name)
+		if err != nil {
+			return err
 		}
-		elements, bytes = elements+n, bytes+t.Bytes
+		r.add(name, "", t)
 	}
-	fmt.Fprintf(w, "  %-10s %d, %d elements, %s\n", "tensors", len(r.Tensors), elements, bytesText(bytes))
-	for i, t := range r.Tensors {
-		if i == maxTensors && !all {
-			fmt.Fprintf(w, "    and %d more, see --all\n", len(r.Tensors)-i)
-			return
-		}
-		kind := t.Kind
-		if kind != "" {
-			kind = " " + kind
-		}
-		fmt.Fprintf(w, "    %s: %s%v%s, %s\n", plainText(t.Name), t.DType, t.Shape, kind, bytesText(t.Bytes))
-	}
-}
-
-// bytesText writes a size as people read it.
-func bytesText(n int64) string {
-	switch {
-	case n >= 1e9:
-		return fmt.Sprintf("%.2f GB", float64(n)/1e9)
-	case n >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	case n >= 1e3:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%d bytes", n)
+	return nil
 }
