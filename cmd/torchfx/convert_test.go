@@ -35,7 +35,7 @@ func TestInspectTellsWhatAFileIs(t *testing.T) {
 		{"a graph module", testdataOf("torchsave", "graph_module.pt"), []string{": torch.save, a whole torch.fx.GraphModule", "methods    forward(", "operators ", "modules    "}},
 		{"a tensor", testdataOf("torchsave", "tensor.pt"), []string{": torch.save, a tensor"}},
 		{"a module of Python code", testdataOf("torchsave", "python_class.pt"), []string{": torch.save", "missing    module itself: is of class "}},
-		{"TorchScript", scriptProgram("values"), []string{": TorchScript, 6.1 kB\n", "written by torch.jit.save, archive version 3",
+		{"TorchScript", scriptProgram("values"), []string{": TorchScript, 5.0 kB\n", "written by torch.jit.save, archive version 3",
 			"methods    forward(x: Tensor, n: int=2, more: Optional[List[Tensor]]=None) -> Tuple[Tensor, int]\n", "label(i: int) -> str", "aten::mul ×3",
 			"modules    Values\n               (fc): Linear\n", "warning    its code sets the attributes count", "fc.weight: float32[2, 3] parameter, 24 bytes", "count: float32[1] buffer"}},
 		{"a folder", testdataOf("programs"), []string{": folder\n", "linear.pt2: exported program\n"}},
@@ -137,10 +137,11 @@ func TestConvertRecords(t *testing.T) {
 		{"TorchScript, a symbol", scriptProgram("loop"), []string{"--input", "i0=f32[5,2,3]", "--dynamic", "xs:1=batch"}, "dynamic.pt2", []checkValue{{"xs", "f32[5, s_batch, 3]"}}, "aten::gru_cell"},
 		{"TorchScript, a choice", scriptProgram("choice"), []string{"--input", "x=float32[3]", "--guard-reads"}, "choice.pt2", []checkValue{{"x", "f32[3]"}}, "aten::_assert_scalar"},
 		{"TorchScript, a number", scriptProgram("values"), []string{"--input", "x=f32[1,3]", "--set", "n=4"}, "values.pt2", []checkValue{{"x", "f32[1, 3]"}, {"n", "4"}}, "aten::linear"},
-		{"a graph module, as a folder", saved, nil, "folder/", nil, ""},
+		{"a graph module, as a folder", saved, nil, "saved/", nil, ""},
+		{"layers, as a folder", testdataOf("torchsave", "module.pt"), nil, "layers/", nil, ""},
+		{"layers", testdataOf("torchsave", "module.pt"), []string{"--input", "input=f32[2,3]"}, "layers.pt2", []checkValue{{"input_1", "f32[2, 3]"}}, "aten::batch_norm"},
+		{"a program, as a folder", linearProgram, nil, "folder/", nil, ""},
 		{"a folder of it", folder, []string{"--input", "x=f32[2,3]"}, "folder.pt2", []checkValue{{"x", "f32[2, 3]"}}, "aten::linear"},
-		{"a graph module", saved, []string{"--input", "x=f32[2,3]"}, "module.pt2", []checkValue{{"x", "f32[2, 3]"}}, "aten::linear"},
-		{"a program, as a folder", linearProgram, nil, "program/", nil, ""},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -170,6 +171,7 @@ func TestConvertRecords(t *testing.T) {
 		{"a dtype that is none", []string{"--input", "xs=f33[2]", scriptProgram("loop")}, "expected a dtype such as f32 or int64"},
 		{"a size that is none", []string{"--input", "xs=f32[-2]", scriptProgram("loop")}, `expected a size, got "-2"`},
 		{"a condition on elements", []string{"--input", "x=f32[3]", scriptProgram("choice")}, "with --guard-reads the program checks"},
+		{"a result that no program has", []string{"--input", "x=f32[2,3]", saved}, "expected a value of the graph or a number, got torch.float16"},
 		{"inputs that do not fit", []string{"--input", "xs=f32[5]", scriptProgram("loop")}, "loop.pt: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

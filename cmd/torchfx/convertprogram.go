@@ -133,17 +133,21 @@ func (s *source) close() {
 // signature lists the inputs: the placeholders, or the parameters of forward.
 func (s *source) signature() *signature {
 	sig := &signature{}
-	add := func(name string, fixed bool) {
-		sig.inputs = append(sig.inputs, leaf{place: fmt.Sprintf("i%d", len(sig.inputs)), name: name, what: "a value", fixed: fixed})
+	add := func(name string, fixed bool, value any) {
+		sig.inputs = append(sig.inputs, leaf{place: fmt.Sprintf("i%d", len(sig.inputs)), name: name, fixed: fixed, value: value})
 	}
 	if s.graph != nil {
 		for _, n := range s.graph.Graph().Find(ir.Placeholder, nil) {
-			add(n.Target().String(), len(n.Args()) > 0)
+			if len(n.Args()) > 0 {
+				add(n.Target().String(), true, torch.FromArg(n.Arg(0)))
+			} else {
+				add(n.Target().String(), false, nil)
+			}
 		}
 		return sig
 	}
 	for _, p := range s.script.Parameters("forward") {
-		add(p.Name, p.Optional)
+		add(p.Name, p.Optional, unset{}) // the program has the value
 	}
 	return sig
 }
@@ -209,8 +213,8 @@ func (c *converter) about(err error) error {
 	return fmt.Errorf("%s: %w", c.in, err)
 }
 
-// arguments makes the values to run on. Those at the end that have a default may be
-// left out.
+// arguments makes the values to run on. Those that have a default may be left out, of
+// TorchScript at the end.
 func (c *converter) arguments(s *signature) (args []any, err error) {
 	values, err := readInputs(c.cmd, s, runFlags{inputs: c.inputs, set: c.set})
 	if err != nil {
@@ -236,14 +240,19 @@ func (c *converter) arguments(s *signature) (args []any, err error) {
 			return nil, fmt.Errorf("--input %s: %w", text, err)
 		}
 	}
-	given := len(values)
-	for given > 0 && values[given-1] == any(unset{}) && s.inputs[given-1].fixed {
-		given--
-	}
 	var missing []string
-	for i, v := range values[:given] {
-		if v == any(unset{}) {
-			missing = append(missing, s.inputs[i].place+" ("+s.inputs[i].name+")")
+	given := 0
+	for i, l := range s.inputs {
+		if values[i] == any(unset{}) && l.fixed {
+			values[i] = l.value
+		}
+		if values[i] != any(unset{}) {
+			given = i + 1
+		}
+	}
+	for i, l := range s.inputs {
+		if values[i] == any(unset{}) && (i < given || !l.fixed) {
+			missing = append(missing, l.place+" ("+l.name+")")
 		}
 	}
 	if missing != nil {

@@ -97,6 +97,9 @@ func (r *inspectReport) graph(m *ir.GraphModule) {
 		if n.Type() != "" {
 			arg += ": " + n.Type()
 		}
+		if len(n.Args()) > 0 {
+			arg += "=" + ir.Repr(n.Arg(0))
+		}
 		args = append(args, arg)
 	}
 	r.Methods = []string{"forward(" + strings.Join(args, ", ") + ")"}

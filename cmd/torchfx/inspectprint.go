@@ -80,8 +80,10 @@ func (c *inspectCompiled) print(w io.Writer) {
 	p := &checkReport{Operators: c.Operators}
 	p.printLines(w, "compiled", []string{c.Name})
 	p.printLines(w, "metadata", pairs(c.Metadata))
-	p.printValues(w, "inputs", c.Inputs)
-	p.printValues(w, "outputs", c.Outputs)
+	if len(c.Inputs)+len(c.Outputs) > 0 { // else the package does not tell
+		p.printValues(w, "inputs", c.Inputs)
+		p.printValues(w, "outputs", c.Outputs)
+	}
 	p.printLines(w, "dynamic", c.Ranges)
 	if len(c.Operators) > 0 {
 		p.printOperators(w)
