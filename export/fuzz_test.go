@@ -45,7 +45,11 @@ func FuzzProgram(f *testing.F) {
 		f.Add(string(takeApart(f, name).records["models/model.json"]))
 	}
 	text := string(a.records["models/model.json"])
-	for _, op := range []string{"torch.ops.higher_order.cond", "torch.ops.aten.split.Tensor", "_operator.add"} {
+	for _, field := range []string{`"target"`, `"dtype"`, `"fqn"`, `"tensor_values"`, `"torch_version"`} {
+		f.Add(strings.ReplaceAll(text, field, `"a_later_field": [1.5, {"x": null}], `+field))
+	}
+	for _, op := range []string{"torch.ops.higher_order.cond", "torch.ops.aten.split.Tensor", "_operator.add",
+		"torch.ops.aten.qr.default", "torch.ops.aten.align_as.default", "torch.ops.aten._pdist_backward.default", "torch.ops.higher_order.scan"} {
 		f.Add(strings.Replace(text, "torch.ops.aten.linear.default", op, 1))
 	}
 	f.Fuzz(func(t *testing.T, text string) {

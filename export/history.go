@@ -161,8 +161,8 @@ type successor struct {
 }
 
 // successors of operators that exporting could leave in programs, as the
-// documentation of torch 2.13 and its implementations of them have it. Of the others that went, all take
-// names of dimensions, which torch.export refuses.
+// documentation of torch 2.13 and its implementations of them have it. The others
+// that went are about names of dimensions, which torch.export refuses.
 var successors = map[string]successor{
 	"torch.ops.aten.cholesky.default": {target: "torch.ops.aten.linalg_cholesky.default"},
 	"torch.ops.aten.qr.default": {

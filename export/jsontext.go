@@ -3,6 +3,7 @@ package export
 import (
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -21,6 +22,7 @@ const (
 type jsonDoc struct {
 	text []byte
 	toks []jsonTok
+	strs map[string]string // decoded strings by their text: names and stack traces recur
 }
 
 // A jsonTok is the start of a value or key. For containers the tokens up to
@@ -51,7 +53,7 @@ func parseJSON(text []byte, lax bool) (jsonValue, error) {
 	if err := p.document(); err != nil {
 		return jsonValue{}, err
 	}
-	return jsonValue{&jsonDoc{text, p.toks}, 0}, nil
+	return jsonValue{&jsonDoc{text: text, toks: p.toks, strs: map[string]string{}}, 0}, nil
 }
 
 type jsonParser struct {
@@ -337,10 +339,15 @@ func (v jsonValue) str() (string, bool) {
 		return "", false
 	}
 	raw, escaped := v.raw()
-	if !escaped {
-		return string(raw), true
+	s, ok := v.doc.strs[string(raw)]
+	if !ok {
+		text := string(raw)
+		if s = text; escaped {
+			s = unescape(raw)
+		}
+		v.doc.strs[text] = s
 	}
-	return unescape(raw), true
+	return s, true
 }
 
 // raw returns a string's bytes between the quotes, as they stand.
@@ -360,24 +367,25 @@ func (v jsonValue) raw() (raw []byte, escaped bool) {
 // unescape decodes a string whose escapes were checked. A surrogate without
 // its other half becomes U+FFFD.
 func unescape(raw []byte) string {
-	out := make([]byte, 0, len(raw))
+	var out strings.Builder
+	out.Grow(len(raw))
 	for i := 0; i < len(raw); i++ {
 		if raw[i] != '\\' {
-			out = append(out, raw[i])
+			out.WriteByte(raw[i])
 			continue
 		}
 		i++
 		switch raw[i] {
 		case 'b':
-			out = append(out, '\b')
+			out.WriteByte('\b')
 		case 'f':
-			out = append(out, '\f')
+			out.WriteByte('\f')
 		case 'n':
-			out = append(out, '\n')
+			out.WriteByte('\n')
 		case 'r':
-			out = append(out, '\r')
+			out.WriteByte('\r')
 		case 't':
-			out = append(out, '\t')
+			out.WriteByte('\t')
 		case 'u':
 			r, _ := hex4(raw, i+1)
 			i += 4
@@ -388,12 +396,12 @@ func unescape(raw []byte) string {
 					i += 6
 				}
 			}
-			out = utf8.AppendRune(out, r)
+			out.WriteRune(r)
 		default:
-			out = append(out, raw[i])
+			out.WriteByte(raw[i])
 		}
 	}
-	return string(out)
+	return out.String()
 }
 
 // number returns the characters of a number, "" for any other value.
