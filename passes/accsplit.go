@@ -149,8 +149,8 @@ func (s *AcceleratorSplitter) findDeps() {
 				}
 			}
 			for u := range n.Users() {
-				if !g.nodes.has(u) && isCall(u) {
-					users[u] = true
+				if !g.nodes.has(u) {
+					users[u] = true // the output, too
 				}
 			}
 		}
@@ -159,6 +159,9 @@ func (s *AcceleratorSplitter) findDeps() {
 				s.deps[n][in] = true
 			}
 			for u := range users {
+				if s.deps[u] == nil {
+					s.deps[u] = nodeMarks{}
+				}
 				s.deps[u][n] = true
 			}
 		}
@@ -188,7 +191,9 @@ func (s *AcceleratorSplitter) Submodules() map[string]string {
 	return out
 }
 
-// Parts returns the turns in order, before small ones are joined. It fails with
+// Parts returns the turns in order, before small ones are joined. As in torch.fx, an
+// output that reads an argument or an attribute counts as a node of the host, which then
+// begins, if need be with a part that computes nothing. It fails with
 // class ir.ErrRuntime when calls wait for each other in a circle, or there are
 // none.
 func (s *AcceleratorSplitter) Parts() ([]SubgraphPart, error) {
@@ -205,9 +210,7 @@ func (s *AcceleratorSplitter) Parts() ([]SubgraphPart, error) {
 			queues[at(n)].add(n)
 		case n.Op() == ir.Placeholder || n.Op() == ir.GetAttr:
 			for u := range n.Users() {
-				if isCall(u) {
-					queues[at(u)].add(u)
-				}
+				queues[at(u)].add(u) // the output, too: torch.fx gives it to the host, whose part may then be empty
 			}
 		}
 	}

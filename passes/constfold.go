@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
@@ -320,8 +321,9 @@ func inline(g *ir.Graph, call *ir.Node, body *ir.Graph) error {
 	return g.Erase(call)
 }
 
-// Run computes the constant part and sets the attribute of Module. The new
-// tensors belong to f, see Close. It fails with class ir.ErrAssertion when it has
+// Run computes the constant part and sets the attribute of Module. What depends on
+// a tensor that requires a gradient requires one, as a parameter. The new tensors
+// belong to f, see Close. It fails with class ir.ErrAssertion when it has
 // been run before, and does nothing where there is no constant part.
 func (f *Folding) Run(ctx context.Context) error {
 	if f.Const == nil {
@@ -330,7 +332,8 @@ func (f *Folding) Run(ctx context.Context) error {
 	if f.owned != nil {
 		return ir.Errorf(ir.ErrAssertion, "const fold: Folding has already been run")
 	}
-	out, err := interpreter.New(f.Const).Run(ctx)
+	// with gradients, as in Python: what trained parameters make is trained, too
+	out, err := interpreter.New(f.Const, interpreter.WithMode(libtorch.Mode{Grad: true, Threads: 1})).Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -341,13 +344,16 @@ func (f *Folding) Run(ctx context.Context) error {
 	c := calculator{}
 	defer c.close()
 	var owned []*torch.Tensor
+	var trained []bool
 	for _, item := range items {
 		t, ok := item.(*torch.Tensor)
 		if ok {
 			c.temporaries = append(c.temporaries, t)
+			trained = append(trained, t.RequiresGrad())
 			// memory of its own: the result may be a view of a parameter
 			t = c.keep("aten::clone", t)
 		} else {
+			trained = append(trained, false)
 			t, err = number(item)
 		}
 		if err != nil {
@@ -365,11 +371,28 @@ func (f *Folding) Run(ctx context.Context) error {
 	}
 	f.owned = owned
 	if several {
-		f.Module.SetAttr(f.Attr, nn.NewParameterList(owned...))
+		f.Module.SetAttr(f.Attr, nn.NewParameterList(owned...)) // which marks all as trained
 	} else {
 		f.Module.SetAttr(f.Attr, owned[0])
 	}
+	for i, t := range owned {
+		if err := setTrained(t, trained[i]); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// setTrained says whether a tensor requires a gradient.
+func setTrained(t *torch.Tensor, trained bool) error {
+	if t.RequiresGrad() == trained {
+		return nil
+	}
+	same, err := torch.Call("aten::requires_grad_", t, trained)
+	if out, ok := same.(*torch.Tensor); ok && out != t {
+		out.Close()
+	}
+	return err
 }
 
 // number makes a tensor of a size that was computed, a vector of one float as

@@ -34,8 +34,9 @@ func DotShape(shape string) DotOption { return func(d *drawer) { d.shape = shape
 // Dot returns the graph of m as a drawing in the language of Graphviz: a box a
 // node with its opcode, target, literal arguments, number of users and tensor
 // meta, an edge from each node to its users. Labels and colours are those of
-// torch.fx.passes.graph_drawer.FxGraphDrawer; a class of functions and methods
-// has always the same colour. Names and labels are quoted.
+// torch.fx.passes.graph_drawer.FxGraphDrawer, except that the box of a buffer has its
+// name, which a slip there loses; a class of functions and methods has always the same
+// colour. Names and labels are quoted.
 //
 //	dot -Tsvg model.dot -o model.svg
 func Dot(m *ir.GraphModule, name string, opts ...DotOption) string {
@@ -99,13 +100,13 @@ func (d *drawer) node(n *ir.Node) {
 		if t.Tensor == nil {
 			continue
 		}
-		kind := "parameter"
+		kind, line := "parameter", ""
 		if t.Kind != nn.Parameter {
-			kind = "buffer"
+			kind, line = "buffer", `\l`
 		}
 		name := n.Name() + "." + t.Name
 		sizes := strings.ReplaceAll(fmt.Sprint(t.Tensor.Shape()), " ", ", ")
-		d.box(name, "{"+name+"|op_code=get_"+kind+`\l`+t.Tensor.DType().String()+sizes+`\n}`, "Salmon")
+		d.box(name, "{"+name+"|op_code=get_"+kind+line+t.Tensor.DType().String()+sizes+`\n}`, "Salmon")
 		fmt.Fprintf(&d.b, "%s -> %s;\n", quoted(name), quoted(n.Name()))
 	}
 }

@@ -27,8 +27,9 @@ var convBNPairs = [][2]string{{"conv.Conv1d", "batchnorm.BatchNorm1d"}, {"conv.C
 //
 // A layer that several nodes read, a norm without running statistics, and a layer
 // that is called more than once stay, the last unless [FuseSharedLayers] is given.
-// It fails with class ir.ErrAssertion, at a module in training; what was folded
-// before it stays folded. [FoldBatchNorm] is for exported programs. Follows
+// It fails with class ir.ErrAssertion, at a module in training and at a linear layer
+// with another number of features than the norm; what was folded before it stays
+// folded. [FoldBatchNorm] is for exported programs. Follows
 // torch.fx.experimental.optimization.fuse.
 func FuseConvBN(m *ir.GraphModule, opts ...ConvBNOption) ([]string, error) {
 	c := &convBN{}
@@ -110,36 +111,56 @@ func fusedLayer(layer, norm nn.Module) (nn.Module, error) {
 	default:
 		return nil, ir.Errorf(ir.ErrType, "fuse conv and bn: expected a convolution or a linear layer, got %T", layer)
 	}
-	e, _ := eps.(ir.Float)
-	scale := c.call("aten::rsqrt", c.call("aten::add.Scalar", state["running_var"], float64(e)))
-	if w := state["weight"]; w != nil {
-		scale = c.call("aten::mul.Tensor", w, scale)
+	mean := state["running_mean"]
+	features, dtype := (*weight).Shape()[0], (*weight).DType()
+	if _, linear := made.(*nn.Linear); linear && mean.Shape()[0] != features && mean.Shape()[0] != 1 {
+		return nil, ir.Errorf(ir.ErrAssertion, "To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got linear.out_features=%d and bn.num_features=%d",
+			features, mean.Shape()[0])
 	}
+	e, _ := eps.(ir.Float)
+	factors := []*torch.Tensor{c.call("aten::rsqrt", c.call("aten::add.Scalar", state["running_var"], float64(e)))}
+	scale := factors[0]
+	if w := state["weight"]; w != nil {
+		scale, factors = c.call("aten::mul.Tensor", w, scale), append(factors, w)
+	}
+	// the order of torch.fx, which is another one for each kind of layer: the bits are its
+	b, biasDType := c.call("aten::zeros_like", mean), dtype
+	if *bias != nil {
+		b, biasDType = *bias, (*bias).DType()
+	}
+	b = c.call("aten::sub.Tensor", b, mean)
 	shape := []int64{-1}
 	for range (*weight).Shape()[1:] {
 		shape = append(shape, 1)
 	}
-	w := c.keep("aten::_to_copy", c.call("aten::mul.Tensor", *weight, c.call("aten::reshape", scale, shape)), torch.Kw("dtype", (*weight).DType()))
-	var b *torch.Tensor
-	if *bias != nil {
-		b = c.call("aten::sub.Tensor", *bias, state["running_mean"])
-	} else {
-		b = c.call("aten::neg", state["running_mean"])
+	scaled := c.call("aten::reshape", scale, shape)
+	if _, linear := made.(*nn.Linear); linear {
+		factors = []*torch.Tensor{scale}
+		scaled = c.call("aten::_to_copy", scaled, torch.Kw("dtype", dtype))
 	}
-	b = c.call("aten::mul.Tensor", b, scale)
+	for _, f := range factors {
+		b = c.call("aten::mul.Tensor", b, f)
+	}
 	if state["bias"] != nil {
 		b = c.call("aten::add.Tensor", b, state["bias"])
 	}
-	b = c.keep("aten::_to_copy", b, torch.Kw("dtype", (*weight).DType()))
+	w := c.keep("aten::_to_copy", c.call("aten::mul.Tensor", *weight, scaled), torch.Kw("dtype", dtype))
+	b = c.keep("aten::_to_copy", b, torch.Kw("dtype", biasDType))
 	if c.err != nil {
 		return nil, c.err
 	}
-	(*weight).Close() // of the copy
-	if *bias != nil {
-		(*bias).Close()
-	}
-	if *weight, err = nn.NewParameter(w); err == nil {
-		*bias, err = nn.NewParameter(b)
+	if err = replaceParameter(weight, w, (*weight).RequiresGrad()); err == nil {
+		err = replaceParameter(bias, b, *bias != nil && (*bias).RequiresGrad())
 	}
 	return made, err
+}
+
+// replaceParameter puts t in the place of a parameter of a copied layer. A bias
+// that was not there is not trained, as in torch.fx.
+func replaceParameter(at **torch.Tensor, t *torch.Tensor, trained bool) error {
+	if *at != nil {
+		(*at).Close()
+	}
+	*at = t
+	return setTrained(t, trained)
 }

@@ -60,7 +60,10 @@ if [[ -z $only ]]; then
   "$python" scripts/record_passes.py 2>/dev/null | cmp - passes/testdata/passes.json
   "$python" scripts/record_random_passes.py 25 | cmp - passes/testdata/random.json
   "$python" scripts/record_random_passes.py 500 $RANDOM >"$cases/random_passes.json"
-  TORCHFX_RANDOM_PASSES=$PWD/$cases/random_passes.json go test ./passes -count=1 -run TestPassesOfRandomGraphs
+  "$python" scripts/record_random_runs.py 25 | cmp - passes/testdata/random_runs.json
+  "$python" scripts/record_random_runs.py 500 $RANDOM >"$cases/random_runs.json"
+  TORCHFX_RANDOM_PASSES=$PWD/$cases/random_passes.json TORCHFX_RANDOM_RUNS=$PWD/$cases/random_runs.json \
+    go test ./passes -count=1 -run 'TestPassesOfRandomGraphs|TestPassesThatRunRandomGraphs'
   # layers have the initial state, the text, the results and the error texts of this machine's PyTorch
   "$python" scripts/record_nn.py "$cases/layers.json.gz"
   TORCHFX_RECORDED_LAYERS=$PWD/$cases/layers.json.gz go test ./nn -count=1 -run 'TestRecorded|TestStateDictMessages'
