@@ -286,7 +286,11 @@ func (c *composed) chosen(values []any) *composed {
 	if c.indices == nil {
 		return c
 	}
-	if flag, err := normalize(values[c.param("return_indices")]); err == nil && truth(flag) {
+	flag, err := normalize(values[c.param("return_indices")])
+	if err != nil {
+		mustNot(c.target.Name(), ir.Errorf(ir.ErrTrace, noControlFlow))
+	}
+	if truth(flag) {
 		return c.indices
 	}
 	return c

@@ -233,6 +233,13 @@ func asPython(op ir.Op, target any, args []any) (ir.Op, any, []any) {
 			mustNot("trace", err)
 		}
 	}
+	checkOperands(f, len(args))
+	if plain := plainOperators[f.Base()]; plain != "" {
+		if left, ok := args[0].(*Tensor); !ok || left.Traced() {
+			f = ir.FuncOf("operator." + plain)
+			target = f
+		}
+	}
 	if len(args) != 2 {
 		return op, target, args
 	}

@@ -191,6 +191,8 @@ func typeName(v any) string {
 		return "GraphModule"
 	case *callable:
 		return v.class
+	case standIn:
+		return "Proxy"
 	}
 	return reflect.TypeOf(v).String()
 }

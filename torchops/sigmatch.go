@@ -42,6 +42,12 @@ func (s *signature) match(args []any, kw []Kwarg, bound []any, explain bool) (ok
 		case !given && p.optional, given && v == nil && p.nullable:
 		case !given:
 			return refuse(func() error { return s.missing(i) })
+		case spread && i == 0 && !keyword && len(args) > 1 && isStandIn(v):
+			// sizes of which the first is traced: Python's parser takes that for the
+			// whole list, and refuses the rest
+			bound[i] = args
+			next = len(args)
+			continue
 		default:
 			accepted, failed, err := p.accepts(v, i)
 			if err != nil {
@@ -93,6 +99,9 @@ func (p *parameter) keyword(kw []Kwarg) (v any, given bool) {
 // decides, and failed is its place where it does not fit, -1 otherwise; the rest is looked
 // at when it is converted.
 func (p *parameter) accepts(v any, place int) (ok bool, failed int, err error) {
+	if isStandIn(v) {
+		return true, -1, nil
+	}
 	switch p.kind {
 	case paramTensor:
 		if _, isTensor := v.(*Tensor); isTensor {
@@ -124,11 +133,11 @@ func (p *parameter) accepts(v any, place int) (ok bool, failed int, err error) {
 		return false, 0, nil
 	case paramFloats:
 		x, kind := items(v)
-		return kind != "" && (len(x) == 0 || kindOf(x[0]) != notNumber), -1, nil
+		return kind != "" && (len(x) == 0 || kindOf(x[0]) != notNumber || isStandIn(x[0])), -1, nil
 	case paramScalars:
 		x, kind := items(v)
 		for _, item := range x {
-			if kindOf(item) == notNumber {
+			if kindOf(item) == notNumber && !isStandIn(item) {
 				return false, -1, nil
 			}
 		}
@@ -136,7 +145,7 @@ func (p *parameter) accepts(v any, place int) (ok bool, failed int, err error) {
 	case paramTensors:
 		x, kind := items(v)
 		for i, item := range x {
-			if _, isTensor := item.(*Tensor); !isTensor {
+			if !isTensor(item) && !isStandIn(item) {
 				return false, -1, ir.Errorf(ir.ErrType, "expected Tensor as element %d in argument %d, but got %s", i, place, typeName(item))
 			}
 		}
@@ -180,7 +189,7 @@ func isPlainScalar(v any, integer bool) bool {
 func isIndex(v any) bool {
 	t, ok := v.(*Tensor)
 	if !ok {
-		return kindOf(v) == intKind
+		return kindOf(v) == intKind || isStandIn(v)
 	}
 	info, err := t.info()
 	return err == nil && info.Numel == 1 && (info.DType.IsInt() || info.DType == ir.Bool8)

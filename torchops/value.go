@@ -182,6 +182,9 @@ func Dispatch(op ir.Op, target any, args []any, kw []Kwarg) any {
 			panic(&Error{Op: name, Err: ir.Errorf(ir.ErrAttribute, "'NoneType' object has no attribute '%s'", name)})
 		}
 		op, target, args = asPython(op, target, withoutScopes(args))
+		if f != nil && op == ir.CallFunction {
+			checkTraced(f, args, kw)
+		}
 		return r.Record(op, target, args, kw)
 	}
 	if name, ok := target.(string); ok && op == ir.CallMethod {
