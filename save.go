@@ -68,6 +68,8 @@ func SaveProgress(f func(done, total int64)) SaveOption {
 //   - Shapes in the file follow the rewritten graph. Sizes stay symbolic where they
 //     depend on the inputs; where that cannot be found out, the nodes are named in the
 //     error.
+//   - A tensor that requires a gradient is a parameter and any other a buffer, where
+//     no program says what it was.
 //   - Functions of Python (torch.relu) and modules are lowered to ATen first, see
 //     [LoweredOn].
 //
@@ -178,6 +180,7 @@ func (l *lender) tensor(path string, v any) (*export.Tensor, error) {
 		return nil, err
 	}
 	out := &export.Tensor{DType: info.DType, Device: info.Device, Sizes: info.Sizes, Strides: info.Strides, Offset: info.Offset, RequiresGrad: info.RequiresGrad}
+	out.Parameter = info.RequiresGrad // what the program came from knows better, see export.LiftFrom
 	switch {
 	case info.Layout != ir.Strided || info.DType.IsQuantized():
 		return nil, ir.Errorf(ir.ErrUnsupported, "expected a strided tensor, got %s of layout %s", info.DType, info.Layout)

@@ -332,7 +332,7 @@ func (r *checkReport) printOperators(w io.Writer) {
 	})
 	var parts []string
 	for _, name := range names[:min(len(names), maxListed)] {
-		parts = append(parts, fmt.Sprintf("%s ×%d", name, r.Operators[name]))
+		parts = append(parts, fmt.Sprintf("%s ×%d", plainText(name), r.Operators[name]))
 	}
 	if len(names) > maxListed {
 		parts = append(parts, fmt.Sprintf("and %d more", len(names)-maxListed))

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +15,9 @@ import (
 	"github.com/torchfx-go/torchfx/internal/setup"
 	"github.com/torchfx-go/torchfx/ir"
 )
+
+// indexEnd is how the name of a sharded set ends.
+const indexEnd = ".safetensors.index.json"
 
 // tensorEnds are the ends of names that say a format of tensors.
 const tensorEnds = ".pt, .pth, .safetensors, .safetensors.index.json, .npz or .npy"
@@ -115,22 +120,29 @@ func (c *converter) run() error {
 
 // tensors writes the state dict, or what tensors there are.
 func (c *converter) tensors(format export.FileFormat) error {
+	read := c.reading()
 	f, err := export.OpenTensors(c.in, c.keys...)
+	read()
 	if format == export.AOTInductorFile {
 		return ir.Errorf(ir.ErrUnsupported, "%s: holds machine code, which its weights are compiled into; convert the program or the state dict that it was made of", c.in)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, ir.ErrType) && len(c.keys) == 0:
+		return fmt.Errorf("%s: %w; --key says which one leads to it", c.in, err)
+	case err != nil:
 		return fmt.Errorf("%s: %w", c.in, err)
 	}
 	defer f.Close()
 	for _, t := range f.State() {
 		c.size += t.Numel() * int64(t.DType.Size())
 	}
+	if strings.HasSuffix(strings.ToLower(c.out), indexEnd) {
+		defer c.spin("writing "+filepath.Base(c.out), c.size)()
+		return export.WriteShardedSafetensors(c.out, f.Tensors, map[string]string{"format": "pt"}, c.shardSize)
+	}
 	c.begin()
 	defer c.task.End()
 	switch name := strings.ToLower(c.out); {
-	case strings.HasSuffix(name, ".safetensors.index.json"):
-		return export.WriteShardedSafetensors(c.out, f.Tensors, map[string]string{"format": "pt"}, c.shardSize)
 	case strings.HasSuffix(name, ".safetensors"):
 		return c.write(func(w io.Writer) error {
 			return export.WriteSafetensors(w, f.Tensors, map[string]string{"format": "pt"})
@@ -201,7 +213,9 @@ func (c *converter) open(name string) (*export.Program, error) {
 	if c.weights != "" {
 		opts = append(opts, export.WeightsFrom(c.weights, c.keys...))
 	}
+	read := c.reading()
 	p, err := export.Open(c.in, opts...)
+	read()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.in, err)
 	}
@@ -235,6 +249,24 @@ func (c *converter) begin() {
 	if c.size >= largeOutput && showsProgress(c.cmd) {
 		c.task = newReporter(c.cmd).Begin("writing "+filepath.Base(c.out), c.size)
 	}
+}
+
+// reading shows that a large file is read, whose checksums are verified first; the
+// caller calls what it returns when that is done.
+func (c *converter) reading() (end func()) {
+	info, err := os.Stat(c.in)
+	if err != nil {
+		return func() {}
+	}
+	return c.spin("reading "+filepath.Base(c.in), info.Size())
+}
+
+// spin shows that something of so many bytes is under way.
+func (c *converter) spin(what string, size int64) (end func()) {
+	if size < largeOutput || !showsProgress(c.cmd) {
+		return func() {}
+	}
+	return newReporter(c.cmd).Begin(what, 0).End
 }
 
 // counted tells a converter's bar what was written.

@@ -177,6 +177,9 @@ func (c *converter) recorded(s *source) (*ir.GraphModule, error) {
 	case err != nil:
 		return nil, c.about(err)
 	}
+	if _, err := m.Graph().EliminateDeadCode(); err != nil {
+		return nil, c.about(err)
+	}
 	for i, n := range m.Graph().Find(ir.Placeholder, nil) {
 		if v, plain := constantOf(args, i); plain { // as torch.export has it: the program takes this value alone
 			n.Meta().Set(ir.MetaVal, v)

@@ -1,12 +1,14 @@
 // Command torchfx sets up libtorch and works with saved PyTorch programs: it
-// checks them, shows their graphs, runs them and compares what they compute
-// with what PyTorch recorded.
+// checks them, shows their graphs, runs them, writes them in other formats and
+// compares what they compute with what PyTorch recorded.
 //
 //	torchfx setup                 find or download libtorch, compile the bridge
 //	torchfx doctor                say what was found, and what to do about it
+//	torchfx inspect PATH          say what a file or folder is, and what is in it
 //	torchfx check FILE...         say whether programs are whole, and what they are
 //	torchfx graph FILE            show the graph: Python code, torch.fx's texts, JSON
 //	torchfx run MODEL             call it on inputs from files, write what it returns
+//	torchfx convert IN OUT        write a program or tensors in another format
 //	torchfx parity PATH...        replay recorded cases, compare with PyTorch's results
 //	torchfx help [COMMAND]        flags and examples of every command
 //
