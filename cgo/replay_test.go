@@ -30,6 +30,8 @@ type recorded struct {
 	Out     any
 	Changed map[string]int
 	Random  bool
+	CPU     string // what the result looks like, of scripts/record_meta.py
+	Meta    string // on the device meta
 }
 
 type entry struct {
@@ -55,6 +57,7 @@ type replay struct {
 	bases map[int]*libtorch.Tensor
 	made  map[int]*libtorch.Tensor
 	own   []*libtorch.Tensor
+	bare  bool // of tensors without elements
 }
 
 func (r *replay) close() {
@@ -110,8 +113,23 @@ func (r *replay) tensor(i int) (*libtorch.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
+	stride := e.Stride
+	if stride == nil {
+		stride = make([]int64, len(e.Size))
+		n := int64(1)
+		for i := len(stride) - 1; i >= 0; i-- {
+			stride[i] = n
+			n *= max(e.Size[i], 1)
+		}
+	}
 	var data []byte
-	if e.S != nil {
+	if r.data == nil {
+		n := int64(1) + e.Offset
+		for d, stride := range stride {
+			n += (e.Size[d] - 1) * stride
+		}
+		data = make([]byte, max(n, 0)*int64(dt.Size()))
+	} else if e.S != nil {
 		t, err := r.data.Tensor(*e.S)
 		if err != nil {
 			return nil, err
@@ -128,20 +146,11 @@ func (r *replay) tensor(i int) (*libtorch.Tensor, error) {
 		base = r.bases[*e.Share]
 	}
 	if base == nil {
-		if base, err = r.keep(libtorch.NewTensor(ir.UInt8, []int64{int64(len(data))}, data)); err != nil {
+		if base, err = r.storage(data); err != nil {
 			return nil, err
 		}
 		if e.Share != nil {
 			r.bases[*e.Share] = base
-		}
-	}
-	stride := e.Stride
-	if stride == nil {
-		stride = make([]int64, len(e.Size))
-		n := int64(1)
-		for i := len(stride) - 1; i >= 0; i-- {
-			stride[i] = n
-			n *= max(e.Size[i], 1)
 		}
 	}
 	t, err := r.keep(libtorch.View(base, dt, e.Size, stride, e.Offset))
@@ -156,6 +165,15 @@ func (r *replay) tensor(i int) (*libtorch.Tensor, error) {
 		}
 	}
 	r.made[i] = t
+	return t, err
+}
+
+func (r *replay) storage(data []byte) (*libtorch.Tensor, error) {
+	if !r.bare {
+		return r.keep(libtorch.NewTensor(ir.UInt8, []int64{int64(len(data))}, data))
+	}
+	v, err := r.op("aten::empty.memory_format", []int64{int64(len(data))}, ir.UInt8, nil, ir.NewDevice(ir.DeviceMeta, -1), nil, nil)
+	t, _ := v.(*libtorch.Tensor)
 	return t, err
 }
 
@@ -304,11 +322,11 @@ func literal(a ir.Arg) any {
 	return nil
 }
 
-// run makes the call and compares its results.
-func (r *replay) run() error {
+// make makes the call.
+func (r *replay) make() ([]any, error) {
 	o, err := libtorch.Find(r.call.Fn)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s := o.Schema()
 	args := make([]any, len(s.Args))
@@ -327,16 +345,19 @@ func (r *replay) run() error {
 			args[i], err = r.fit(p.Type, x)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	res, err := o.Call(nil, args)
-	if err != nil {
-		return err
-	}
 	r.adopt(res)
-	if r.call.Random {
-		return nil
+	return res, err
+}
+
+// run makes the call and compares its results.
+func (r *replay) run() error {
+	res, err := r.make()
+	if err != nil || r.call.Random {
+		return err
 	}
 	var got any = res
 	if len(res) == 1 {

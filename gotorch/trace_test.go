@@ -298,11 +298,11 @@ func TestBusyCollector(t *testing.T) {
 }
 
 func TestManyAtOnce(t *testing.T) {
-	const n = 32
+	const n = 100
 	alone := make([]string, n)
 	var wait sync.WaitGroup
 	trace := func(i int) string {
-		width := int64(1 + i%8)
+		width := int64(1 + i)
 		gm, err := gotorch.Trace(single{gnn.Sequential(gnn.Linear(4, width, true), gnn.Functional(gt.Relu), gnn.Linear(width, 2, i%2 == 0))}, torch.Randn(3, 4))
 		if err != nil {
 			return err.Error()

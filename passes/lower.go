@@ -215,7 +215,7 @@ func (l *lowering) record(ctx context.Context, args []any) (*ir.GraphModule, err
 		return nil, err
 	}
 	if l.prop.onMeta {
-		l.realDevice(lowered.Graph())
+		tracer.LeaveMeta(lowered.Graph(), l.realDevice())
 	}
 	for path := range l.state {
 		if _, uses := lowered.Attr(path); uses {
@@ -228,55 +228,14 @@ func (l *lowering) record(ctx context.Context, args []any) (*ir.GraphModule, err
 	return lowered, nil
 }
 
-// realDevice puts the device of the module's tensors, the CPU without any, in the
-// place of that on which the run had no elements: code that makes a tensor where
-// another one lies asks for it.
-func (l *lowering) realDevice(g *ir.Graph) {
-	device := ir.NewDevice(ir.DeviceCPU, -1)
+// realDevice is that of the module's tensors, and the CPU without any.
+func (l *lowering) realDevice() ir.Device {
 	for _, path := range slices.Sorted(maps.Keys(l.real)) {
 		if d := l.real[path].Device(); d.Kind() != ir.DeviceMeta {
-			device = d
-			break
+			return d
 		}
 	}
-	real := func(a ir.Arg) ir.Arg {
-		if d, ok := a.(ir.Device); ok && d.Kind() == ir.DeviceMeta {
-			return device
-		}
-		return a
-	}
-	for n := range g.Nodes() {
-		args, kwargs := slices.Clone(n.Args()), slices.Clone(n.Kwargs())
-		for i := range args {
-			args[i] = ir.MapArg(args[i], real)
-		}
-		for i := range kwargs {
-			kwargs[i].Value = ir.MapArg(kwargs[i].Value, real)
-		}
-		n.SetArgs(args...)
-		n.SetKwargs(kwargs...)
-		if val := n.Meta().Get(ir.MetaVal); val != nil {
-			n.Meta().Set(ir.MetaVal, onDevice(val, device))
-		}
-	}
-}
-
-// onDevice moves what meta describes from the device meta to d.
-func onDevice(meta any, d ir.Device) any {
-	switch m := meta.(type) {
-	case ir.TensorMeta:
-		if m.Device.Kind() == ir.DeviceMeta {
-			m.Device = d
-		}
-		return m
-	case []any:
-		moved := make([]any, len(m))
-		for i, item := range m {
-			moved[i] = onDevice(item, d)
-		}
-		return moved
-	}
-	return meta
+	return ir.NewDevice(ir.DeviceCPU, -1)
 }
 
 // note remembers how many operators there were when a node was done.

@@ -1,9 +1,8 @@
 package passes
 
 import (
-	"errors"
+	"slices"
 
-	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
@@ -29,17 +28,35 @@ func (h shapeHandler) GetAttr(r *interpreter.Run, path string, args []any, kwarg
 }
 
 func (h shapeHandler) CallFunction(r *interpreter.Run, fn *ir.Func, args []any, kwargs []torch.Kwarg) (any, error) {
-	v, err := h.Default.CallFunction(r, fn, args, kwargs)
-	return h.orOnZeros(v, err, args, kwargs, func(args []any, kwargs []torch.Kwarg) (any, error) {
-		return h.Default.CallFunction(r, fn, args, kwargs)
-	})
+	args, kwargs = h.onMeta(args, kwargs)
+	return h.Default.CallFunction(r, fn, args, kwargs)
 }
 
 func (h shapeHandler) CallMethod(r *interpreter.Run, name string, args []any, kwargs []torch.Kwarg) (any, error) {
-	v, err := h.Default.CallMethod(r, name, args, kwargs)
-	return h.orOnZeros(v, err, args, kwargs, func(args []any, kwargs []torch.Kwarg) (any, error) {
-		return h.Default.CallMethod(r, name, args, kwargs)
-	})
+	args, kwargs = h.onMeta(args, kwargs)
+	return h.Default.CallMethod(r, name, args, kwargs)
+}
+
+// onMeta puts the device meta in the place of each that a call names, for what is
+// made there is used beside tensors without elements.
+func (h shapeHandler) onMeta(args []any, kwargs []torch.Kwarg) ([]any, []torch.Kwarg) {
+	if !h.prop.onMeta {
+		return args, kwargs
+	}
+	moved := func(v any) any {
+		if _, ok := v.(ir.Device); ok {
+			return ir.NewDevice(ir.DeviceMeta, -1)
+		}
+		return v
+	}
+	args, kwargs = slices.Clone(args), slices.Clone(kwargs)
+	for i := range args {
+		args[i] = moved(args[i])
+	}
+	for i := range kwargs {
+		kwargs[i].Value = moved(kwargs[i].Value)
+	}
+	return args, kwargs
 }
 
 func (h shapeHandler) CallModule(r *interpreter.Run, path string, args []any, kwargs []torch.Kwarg) (any, error) {
@@ -52,59 +69,7 @@ func (h shapeHandler) CallModule(r *interpreter.Run, path string, args []any, kw
 	if err != nil {
 		return nil, err
 	}
-	v, err = nn.Invoke(bare, args, kwargs)
-	return h.orOnZeros(v, err, args, kwargs, func(args []any, kwargs []torch.Kwarg) (any, error) {
-		return nn.Invoke(m, args, kwargs)
-	})
-}
-
-// orOnZeros repeats a call that libtorch has no kernel for without elements on
-// tensors of zeros.
-func (h shapeHandler) orOnZeros(v any, err error, args []any, kwargs []torch.Kwarg, call func([]any, []torch.Kwarg) (any, error)) (any, error) {
-	if _, recording := libtorch.RecordedSoFar(); recording || !h.prop.onMeta || !errors.Is(err, ir.ErrNotImplemented) {
-		return v, err // a recording does the same for one operator
-	}
-	var made []*torch.Tensor
-	defer func() {
-		for _, t := range made {
-			t.Close()
-		}
-	}()
-	zeros := func(t *torch.Tensor) (*torch.Tensor, error) {
-		if t.Device().Kind() != ir.DeviceMeta {
-			return t, nil
-		}
-		z, err := like(t, ir.NewDevice(ir.DeviceCPU, -1))
-		if err != nil {
-			return nil, err
-		}
-		made = append(made, z)
-		filled, err := torch.Call("aten::zero_", z)
-		if f, ok := filled.(*torch.Tensor); ok && f != z {
-			made = append(made, f)
-		}
-		return z, err
-	}
-	filled, err := mapTensors(args, zeros)
-	if err != nil {
-		return nil, err
-	}
-	named := make([]torch.Kwarg, len(kwargs))
-	for i, k := range kwargs {
-		value, err := mapTensors(k.Value, zeros)
-		if err != nil {
-			return nil, err
-		}
-		named[i] = torch.Kw(k.Name, value)
-	}
-	out, err := call(filled.([]any), named)
-	if err != nil {
-		return nil, err
-	}
-	return mapTensors(out, func(t *torch.Tensor) (*torch.Tensor, error) {
-		made = append(made, t)
-		return like(t, ir.NewDevice(ir.DeviceMeta, -1))
-	})
+	return nn.Invoke(bare, args, kwargs)
 }
 
 // like returns a tensor of undefined elements with the sizes, strides and dtype of

@@ -21,9 +21,8 @@ type ShapeOption func(*shapeProp)
 // OnMeta runs on tensors without elements, so that nothing is computed and no
 // memory of theirs is taken: the arguments, and the tensors of the module, are
 // replaced by such of the same sizes, strides and dtype. Results are on the device
-// meta then, and meta of nodes says so. Where libtorch has no kernel for that, as
-// for convolutions, the call is computed on zeros. Operators whose result depends
-// on elements fail. Default: the module is run.
+// meta then, and meta of nodes says so. Operators whose result depends on elements
+// fail. Default: the module is run.
 func OnMeta() ShapeOption { return func(p *shapeProp) { p.onMeta = true } }
 
 // EachValue has f called with each node of the graph and what is known of its value:

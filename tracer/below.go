@@ -61,7 +61,9 @@ func Record(root any, inputs ...any) (*ir.GraphModule, error) {
 // operators that libtorch was called for, as a graph of ATen overloads. It is
 // make_fx for Go: what is seen is what was computed, by whatever code, and not
 // how it was written. Inputs may be tensors without elements, on the device meta:
-// then nothing is computed, and all sizes are known.
+// then nothing is computed, and all sizes are known. The tensors of a module are taken
+// without elements, too; the graph holds those of the module, and names its device in
+// place of meta. Operators whose result depends on elements fail.
 //
 // Each leaf of the inputs is a placeholder, also where it is no tensor; numbers
 // among them are constants of the graph, and so is every size that was read. The
@@ -71,16 +73,20 @@ func Record(root any, inputs ...any) (*ir.GraphModule, error) {
 // An error of the code is an [*Error] with the source line; panics that are no
 // *torch.Error pass, and leave nothing switched on.
 func (r Recording) Record(root any, inputs ...any) (*ir.GraphModule, error) {
-	call, err := callable(root)
-	if err != nil {
-		return nil, err
-	}
 	var leaves []any
 	if err := new(Tracer).protect(func() { _, leaves = flattenAll(inputs, 0) }); err != nil {
 		return nil, err
 	}
 	b := &below{recording: r, graph: ir.NewGraph(), attrs: map[string]any{}, values: map[uintptr]ir.Arg{}, state: map[uintptr]stated{}}
 	defer b.close()
+	root, err := b.withoutElements(root, leaves)
+	if err != nil {
+		return nil, err
+	}
+	call, err := callable(root)
+	if err != nil {
+		return nil, err
+	}
 	if b.symbols, err = r.symbols(leaves); err != nil {
 		return nil, err
 	}
@@ -104,6 +110,9 @@ func (r Recording) Record(root any, inputs ...any) (*ir.GraphModule, error) {
 	}
 	if err := b.output(); err != nil {
 		return nil, err
+	}
+	if d, ok := b.realDevice(); ok {
+		LeaveMeta(b.graph, d)
 	}
 	return ir.NewGraphModule(b.attrs, b.graph, ir.ClassName(className(root)))
 }

@@ -202,10 +202,14 @@ func closed(t *testing.T) *torch.Tensor {
 // Goroutines record different models at once and get the graphs that they get alone.
 func TestRecordConcurrently(t *testing.T) {
 	x := floats(t, make([]float32, 12), 3, 4)
-	model := func(i int) nn.Module {
+	model := func(i int) nn.Module { // another one for each i below 128
 		layers := []nn.Layer{nn.NewLinear(4, 4)}
-		for range i % 7 {
-			layers = append(layers, nn.NewReLU(), nn.NewLinear(4, 4))
+		for bit := range 7 {
+			if i>>bit&1 == 0 {
+				layers = append(layers, nn.NewReLU())
+			} else {
+				layers = append(layers, nn.NewSigmoid(), nn.NewLinear(4, 4))
+			}
 		}
 		return nn.NewSequential(layers...)
 	}
@@ -216,18 +220,18 @@ func TestRecordConcurrently(t *testing.T) {
 		}
 		return gm.Code()
 	}
-	alone := make([]string, 14)
+	alone := make([]string, 100)
 	for i := range alone {
 		var err error
 		alone[i], err = record(i)
 		require.NoError(t, err)
 	}
 	var wg sync.WaitGroup
-	for i := range 100 {
+	for i := range alone {
 		wg.Go(func() {
 			code, err := record(i)
 			assert.NoError(t, err)
-			assert.Equal(t, alone[i%14], code, fmt.Sprint(i))
+			assert.Equal(t, alone[i], code, fmt.Sprint(i))
 		})
 	}
 	wg.Wait()

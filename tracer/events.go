@@ -18,9 +18,10 @@ type below struct {
 	recording Recording
 	graph     *ir.Graph
 	attrs     map[string]any
-	values    map[uintptr]ir.Arg // of the first run: what stands for a tensor now, the last node that made or wrote it
-	state     map[uintptr]stated // tensors that have a name
-	constants int                // how many have none
+	values    map[uintptr]ir.Arg              // of the first run: what stands for a tensor now, the last node that made or wrote it
+	state     map[uintptr]stated              // tensors that have a name
+	elements  map[*torch.Tensor]*torch.Tensor // what tensors of withoutElements stand for
+	constants int                             // how many have none
 	symbols   []symbol
 	sizes     [][]int64 // what the symbols are in each run
 	runs      []*recorded
@@ -45,6 +46,9 @@ type stated struct {
 }
 
 func (b *below) close() {
+	for t := range b.elements {
+		defer t.Close() // when no event holds it
+	}
 	for i, r := range b.runs {
 		libtorch.CloseRecorded(r.events)
 		if i == 0 {
@@ -115,7 +119,7 @@ func (b *below) name(root any) error {
 			return fmt.Errorf("record: %s: %w", path, err)
 		}
 		if _, twice := b.state[h.ID()]; !twice {
-			b.state[h.ID()] = stated{path, t}
+			b.state[h.ID()] = stated{path, b.whole(t)}
 		}
 		return nil
 	}

@@ -125,7 +125,9 @@ func (b *below) writes() error {
 }
 
 // reshaped makes what is written into look like the value, where the code has changed
-// more than elements, by transpose_ say.
+// more than elements, by transpose_ say. A value of the same sizes is copied as it is,
+// and only one that is the input itself, seen otherwise, needs its strides too: a
+// square matrix cannot be copied onto its own transpose. PyTorch fails there.
 func (b *below) reshaped(into, value ir.Arg, write int) (ir.Arg, error) {
 	sizes, strides := make([]any, len(b.runs)), make([]any, len(b.runs))
 	for k, r := range b.runs {
@@ -137,11 +139,13 @@ func (b *below) reshaped(into, value ir.Arg, write int) (ir.Arg, error) {
 		if err != nil {
 			return nil, err
 		}
-		after, err := r.writes[write].value.Info()
+		written := r.writes[write].value
+		after, err := written.Info()
 		if err != nil {
 			return nil, err
 		}
-		if k == 0 && slices.Equal(before.Sizes, after.Sizes) {
+		same := slices.Equal(before.Sizes, after.Sizes) && (slices.Equal(before.Strides, after.Strides) || !libtorch.IsAlias(of, written))
+		if k == 0 && same {
 			return into, nil
 		}
 		if after.Numel > before.Numel {

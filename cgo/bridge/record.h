@@ -7,7 +7,6 @@
 // one that is not of Python.
 #pragma once
 
-#include <ATen/EmptyTensor.h>
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -140,13 +139,7 @@ class Recording {
       e.args.push_back(argument(*it));
     }
     if (varies && !reads() && op.hasTag(at::Tag::data_dependent_output) && !makesTensor(op)) refuse(e.op);
-    const std::vector<c10::IValue> given(stack->end() - static_cast<ptrdiff_t>(nargs), stack->end());
-    const size_t below = stack->size() - nargs;
-    try {
-      run();
-    } catch (const c10::NotImplementedError&) {
-      if (!onZeros(op, given, below, stack)) throw;
-    }
+    run();
     for (auto it = stack->end() - static_cast<ptrdiff_t>(nresults); it != stack->end(); ++it) {
       each(*it, [&](const at::Tensor& t) {
         if (varies) derive(t);
@@ -156,59 +149,6 @@ class Recording {
       e.results.push_back(*it);
     }
     events_.push_back(std::move(e));
-  }
-
-  // onZeros answers for an operator that libtorch has no kernel for without elements,
-  // as for convolutions: it is computed on zeros, and only the sizes are kept. What it
-  // writes has no elements either, so that nothing is lost. Where the sizes follow from
-  // elements there is no answer.
-  static bool onZeros(const c10::OperatorHandle& op, const std::vector<c10::IValue>& given, size_t below, torch::jit::Stack* stack) {
-    bool meta = false;
-    for (const auto& v : given) each(v, [&](const at::Tensor& t) { meta = meta || t.defined() && t.is_meta(); });
-    if (!meta || op.hasTag(at::Tag::dynamic_output_shape)) return false;
-    std::vector<std::pair<at::Tensor, at::Tensor>> stands;  // with elements, without
-    const auto zeros = [&](const at::Tensor& t) {
-      if (!t.defined() || !t.is_meta()) return t;
-      for (const auto& [with, without] : stands) {
-        if (without.is_same(t)) return with;
-      }
-      at::Tensor z(at::detail::empty_strided_cpu(t.sizes(), t.strides(), t.scalar_type()));
-      std::memset(z.mutable_data_ptr(), 0, z.storage().nbytes());
-      stands.emplace_back(z, t);
-      return z;
-    };
-    const auto bare = [&](const at::Tensor& t) {
-      if (!t.defined() || t.is_meta()) return t;
-      for (const auto& [with, without] : stands) {
-        if (with.is_same(t)) return without;
-      }
-      at::Tensor m(at::detail::empty_strided_meta(t.sizes(), t.strides(), t.scalar_type()));
-      stands.emplace_back(t, m);
-      return m;
-    };
-    stack->resize(below);
-    for (const auto& v : given) stack->push_back(mapped(v, zeros));
-    const c10::impl::ExcludeDispatchKeyGuard whole(kKey);
-    op.callBoxed(*stack);
-    for (size_t i = below; i < stack->size(); i++) (*stack)[i] = mapped((*stack)[i], bare);
-    return true;
-  }
-
-  // mapped returns v with f of the tensors in it.
-  template <class F>
-  static c10::IValue mapped(const c10::IValue& v, const F& f) {
-    if (v.isTensor()) return f(v.toTensor());
-    if (v.isTensorList()) {
-      c10::List<at::Tensor> list;
-      for (const at::Tensor& t : v.toTensorVector()) list.push_back(f(t));
-      return list;
-    }
-    if (v.isOptionalTensorList()) {
-      c10::List<std::optional<at::Tensor>> list;
-      for (const auto& t : v.toOptionalTensorVector()) list.push_back(t.has_value() ? std::optional<at::Tensor>(f(*t)) : std::nullopt);
-      return list;
-    }
-    return v;
   }
 
   [[noreturn]] static void refuse(const std::string& what) {
