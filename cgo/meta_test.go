@@ -159,9 +159,7 @@ func TestMetaCalls(t *testing.T) {
 // PyTorch's kernels otherwise; and errors with either.
 func TestMetaKernels(t *testing.T) {
 	testenv.Libtorch(t)
-	called := map[string]bool{}
 	for c, line := range calls(t, "testdata/meta.jsonl") {
-		called[c.Fn] = true
 		r := replayOf(c, nil, true)
 		res, err := r.make()
 		got := looks(res)
@@ -181,8 +179,17 @@ func TestMetaKernels(t *testing.T) {
 			t.Errorf("%s: expected %s, got %s; PyTorch on meta: %s\n  %s", c.Fn, want, got, c.Meta, line[:min(300, len(line))])
 		}
 	}
-	if dir := os.Getenv("TORCHFX_FIXTURES"); dir != "" {
-		for c := range calls(t, filepath.Join(dir, "ops", "aten.jsonl")) {
+}
+
+// Each kernel is reached by a call that is recorded here or among the fixtures, or it
+// is listed why not. TORCHFX_META_KERNELS names a file to write the kernels' names to,
+// for scripts/record_meta.py.
+func TestMetaKernelsAreCalled(t *testing.T) {
+	testenv.Libtorch(t)
+	dir := testenv.Fixtures(t, "ops")
+	called := map[string]bool{}
+	for _, path := range []string{"testdata/meta.jsonl", filepath.Join(dir, "aten.jsonl")} {
+		for c := range calls(t, path) {
 			called[c.Fn] = true
 		}
 	}
@@ -234,6 +241,32 @@ var uncalled = map[string]string{
 }
 
 const packed = "its packed weights have no strides to write down"
+
+// TestWithoutMeta compares the operators that run on the CPU and cannot be asked without
+// elements with those that testdata/nometa.txt lists: operators on quantized, sparse and
+// nested tensors, which PyTorch has no kernels for either, and such whose results depend
+// on elements. TORCHFX_META_MISSING names a file to write the list to.
+func TestWithoutMeta(t *testing.T) {
+	testenv.Libtorch(t)
+	all, err := libtorch.Operators()
+	require.NoError(t, err)
+	var missing []string
+	for s := range all.All() {
+		op, err := libtorch.Find(s.Op)
+		require.NoError(t, err)
+		if op.HasKernel(ir.DeviceCPU) && !op.HasKernel(ir.DeviceMeta) {
+			missing = append(missing, s.Op)
+		}
+	}
+	slices.Sort(missing)
+	got := strings.Join(missing, "\n") + "\n"
+	if path := os.Getenv("TORCHFX_META_MISSING"); path != "" {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile("testdata/nometa.txt")
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got)
+}
 
 // Where convolutions and attention of such sizes are recorded at once, nothing of
 // them has been computed, nor has memory for them been asked for.

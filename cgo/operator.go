@@ -118,7 +118,8 @@ func Operators() (*ir.Catalogue, error) {
 func (o *Operator) Schema() *ir.Schema { return o.schema }
 
 // HasKernel reports whether the operator can run on a kind of device, by a kernel
-// of its own or through the operators that it is made of.
+// of its own or through the operators that it is made of. On the device meta one whose
+// result depends on elements cannot.
 func (o *Operator) HasKernel(kind ir.DeviceKind) bool {
 	n, _ := ir.NewDevice(kind, -1).C10()
 	return C.tfx_has_kernel(C.uint64_t(o.handle), C.int32_t(n)) != 0

@@ -315,4 +315,6 @@ func TestHasKernel(t *testing.T) {
 	assert.True(t, add.HasKernel(ir.DeviceCPU))
 	assert.True(t, add.HasKernel(ir.DeviceMeta))
 	assert.False(t, find(t, "aten::_cudnn_init_dropout_state").HasKernel(ir.DeviceCPU))
+	assert.True(t, find(t, "aten::native_batch_norm").HasKernel(ir.DeviceMeta))
+	assert.False(t, find(t, "aten::nonzero").HasKernel(ir.DeviceMeta), "its size depends on elements")
 }

@@ -3,7 +3,7 @@
 
     third_party/reference/bin/python scripts/record_meta.py --ops OPS --out cgo/testdata/meta.jsonl
 
-OPS is a file of operator names, one a line: those of which calls are wanted (TestMetaKernels of ./cgo writes the list of
+OPS is a file of operator names, one a line: those of which calls are wanted (TestMetaKernelsAreCalled of ./cgo writes the list of
 the bridge's own kernels with TORCHFX_META_KERNELS=OPS). The calls come from PyTorch's operator and module tests, forward and
 backward, as the dispatcher sees them below autograd, and from the table CALLS below. A line is
 

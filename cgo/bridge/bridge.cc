@@ -26,7 +26,7 @@ void release_words(uint64_t heap) noexcept { std::free(reinterpret_cast<void*>(h
 extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(void) {
   // kernels use one thread unless a call says otherwise, see mode.h
   at::set_num_threads(1);
-  tfx::meta::Table::install();
+  tfx::meta::Table::get();
   static const tfx_api api = {
       .abi = TFX_ABI,
       .size = sizeof(tfx_api),

@@ -5,19 +5,23 @@
 // recording, inside operators that are made of others, and below autograd.
 #pragma once
 
+#include <map>
+#include <unordered_set>
+
 #include "metacall.h"
 #include "metalayers.h"
 #include "metalinalg.h"
 #include "metapointwise.h"
 
-#include <map>
-
 namespace tfx::meta {
 
-inline Tensors refused(const Call& c) { refuse(c.schema, "its result depends on"); }
+inline Tensors refused(const Call& c) {
+  if (c.schema.name() == "aten::_local_scalar_dense") C10_THROW_ERROR(NotImplementedError, "Tensor.item() cannot be called on meta tensors");
+  refuse(c.schema, "its result depends on");
+}
 
 inline const Entry kRefused[] = {
-    {"_local_scalar_dense", [](const Call&) -> Tensors { C10_THROW_ERROR(NotImplementedError, "Tensor.item() cannot be called on meta tensors"); }},
+    {"_local_scalar_dense", refused},
     {"equal", refused},
     {"is_set_to", refused},
     {"_to_sparse", refused},
@@ -40,10 +44,14 @@ inline bool has(const c10::OperatorHandle& op) {
 // A Table registers rules once for the process. What it registers stays.
 class Table {
  public:
-  static void install() {
+  static const Table& get() {
     static const auto* table = new Table();
-    (void)table;
+    return *table;
   }
+
+  // answers says that op can be asked without elements. libtorch's own answer is
+  // always yes, since it has a fallback for the device meta, which fails.
+  static bool answers(const c10::OperatorHandle& op) { return has(op) && get().refused_.count(op.operator_name()) == 0; }
 
  private:
   Table() {
@@ -85,6 +93,7 @@ class Table {
 
   void put(const c10::OperatorHandle& op, Rule rule) {
     if (op.hasKernelForDispatchKey(c10::DispatchKey::Meta)) return;
+    if (rule == refused) refused_.insert(op.operator_name());
     handles_.push_back(c10::Dispatcher::singleton().registerImpl(
         op.operator_name(), c10::DispatchKey::Meta, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(rule)), std::nullopt, nullptr, "torchfx"));
   }
@@ -102,6 +111,7 @@ class Table {
 
   std::map<std::string, std::vector<c10::OperatorHandle>> overloads_;
   std::vector<c10::RegistrationHandleRAII> handles_;
+  std::unordered_set<c10::OperatorName> refused_;
 };
 
 }  // namespace tfx::meta

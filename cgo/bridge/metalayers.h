@@ -4,6 +4,7 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/OpMathType.h>
+#include <ATen/SDPBackend.h>
 #include <ATen/TensorUtils.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/native/ConvUtils.h>
@@ -12,6 +13,8 @@
 #include <ATen/native/Padding.h>
 #include <ATen/native/Pool.h>
 #include <ATen/native/im2col_shape_check.h>
+#include <ATen/ops/_fused_sdp_choice.h>
+#include <ATen/ops/_scaled_dot_product_attention_math.h>
 
 #include "metacall.h"
 #include "metapointwise.h"
@@ -279,6 +282,21 @@ inline Tensors flash_cpu(const Call& c) {
   return {like(q), permuted({q.size(0), q.size(1), q.size(2)}, {0, 2, 1}, q, sums)};
 }
 
+// attended is what the CPU gives, which libtorch would choose otherwise for meta: the
+// memory format of a fused kernel is that of the query.
+inline Tensors attended(const Call& c) {
+  const at::Tensor q = c.t("query"), k = c.t("key"), v = c.t("value"), mask = c.t("attn_mask");
+  const auto optional = [](const at::Tensor& t) { return t.defined() ? std::optional<at::Tensor>(t) : std::nullopt; };
+  const auto scale = c("scale").toOptional<double>();
+  const double dropout = c("dropout_p").toDouble();
+  const bool causal = c.b("is_causal"), grouped = c.b("enable_gqa");
+  const auto choice = at::_fused_sdp_choice(onCPU(q), onCPU(k), onCPU(v), optional(onCPU(mask)), dropout, causal, scale, grouped);
+  if (choice == static_cast<int64_t>(at::SDPBackend::flash_attention)) return {like(q)};
+  std::optional<at::Tensor> bias = optional(mask);
+  if (mask.defined() && mask.scalar_type() == at::kBool) bias = like(mask, q.scalar_type());
+  return {std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, bias, dropout, causal, std::nullopt, scale, grouped))};
+}
+
 inline at::Tensor heads_inside(const at::Tensor& t) { return permuted(t.sizes(), {0, 2, 1, 3}, t); }
 
 inline Tensors efficient(const Call& c) {
@@ -490,6 +508,7 @@ inline const Entry kLayers[] = {
      }},
     {"_cdist_backward", [](const Call& c) -> Tensors { return {contiguous(c.t("x1"))}; }},
 
+    {"scaled_dot_product_attention", attended},
     {"_scaled_dot_product_flash_attention_for_cpu", flash_cpu},
     {"_scaled_dot_product_flash_attention_for_cpu_backward",
      [](const Call& c) -> Tensors { return {heads_inside(c.t("query")), heads_inside(c.t("key")), heads_inside(c.t("value"))}; }},

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "error.h"
+#include "meta.h"
 #include "mode.h"
 #include "value.h"
 
@@ -158,7 +159,9 @@ inline int32_t has_kernel(uint64_t op, int32_t device_kind) noexcept {
       case c10::DeviceType::PrivateUse1: key = c10::DispatchKey::PrivateUse1; break;
       default: return 0;
     }
-    return reinterpret_cast<const Op*>(op)->handle.hasComputedKernelForDispatchKey(key);
+    const auto& handle = reinterpret_cast<const Op*>(op)->handle;
+    if (key == c10::DispatchKey::Meta) return meta::Table::answers(handle);
+    return handle.hasComputedKernelForDispatchKey(key);
   } catch (...) {
     return 0;
   }
