@@ -253,8 +253,10 @@ func (f *frame) self(name string) any {
 // t returns a tensor of the layer.
 func (f *frame) t(name string) *torch.Tensor { t, _ := f.self(name).(*torch.Tensor); return t }
 
-func (f *frame) bool(name string) bool {
-	switch v := f.self(name).(type) {
+func (f *frame) bool(name string) bool { return truth(f.self(name)) }
+
+func truth(v any) bool {
+	switch v := v.(type) {
 	case bool:
 		return v
 	case ir.Bool:

@@ -70,8 +70,9 @@ func (m *TransformerDecoderLayer) Forward(tgt, memory *torch.Tensor, options ...
 }
 
 // TransformerEncoder is torch.nn.TransformerEncoder(encoder_layer, num_layers,
-// norm=None). Padded batches are computed as such: nested tensors, which
-// PyTorch may turn them into, are not used.
+// norm=None, enable_nested_tensor=True, mask_check=True). As in PyTorch, the result is
+// zero where src_key_padding_mask is set, if padding stands at the end of each sequence and
+// the layers run fused; see [TransformerEncoderLayer].
 type TransformerEncoder struct {
 	leaf
 	Layers *ModuleList
@@ -252,8 +253,9 @@ func encodeLayer(f *frame) any {
 	defer made.close()
 	f.put("src_key_padding_mask", f.floatMask(f.in("src_key_padding_mask"), "src_key_padding_mask", x, &made))
 	f.put("src_mask", f.floatMask(f.in("src_mask"), "src_mask", x, &made))
-	if out := f.encodeFused(m, x, &made); out != nil {
-		return out
+	if m.fuses(x) {
+		mask, kind := mergeMasks(f.in("src_mask"), f.in("src_key_padding_mask"), x, f.int("nhead"), &made)
+		return m.fused(x, mask, kind)
 	}
 	self := func(x *torch.Tensor) *torch.Tensor {
 		return f.attendTo(m.SelfAttn, m.Dropout1, x, x, &made, "src_mask", "src_key_padding_mask", "is_causal")
@@ -275,22 +277,25 @@ func (f *frame) feedForward(in *Linear, middle *Dropout, out *Linear, last *Drop
 	return made.add(last.Forward(made.add(out.Forward(made.add(middle.Forward(x))))))
 }
 
-// encodeFused runs the fused operator, nil where it does not apply.
-func (f *frame) encodeFused(m *TransformerEncoderLayer, x *torch.Tensor, made *temporaries) *torch.Tensor {
-	a := m.SelfAttn
-	kind, named := f.self("activation").(ir.Str)
-	eps1, eps2 := classOf(m.Norm1).get(m.Norm1, "eps"), classOf(m.Norm2).get(m.Norm2, "eps")
-	heads := f.int("nhead")
-	if x.Dim() != 3 || torch.Traced(a.InProjWeight) || f.bool("training") || !f.bool("batch_first") || a.InProjBias == nil || !a.sameWidth() ||
-		!named || eps1 != eps2 || heads%2 != 0 ||
-		!torch.MayFuse(x, a.InProjWeight, a.InProjBias, a.OutProj.Weight, a.OutProj.Bias, m.Norm1.Weight, m.Norm1.Bias, m.Norm2.Weight, m.Norm2.Bias,
-			m.Linear1.Weight, m.Linear1.Bias, m.Linear2.Weight, m.Linear2.Bias) {
-		return nil
-	}
-	merged, maskKind := mergeMasks(f.in("src_mask"), f.in("src_key_padding_mask"), x, heads, made)
-	return call("aten::_transformer_encoder_layer_fwd", x, f.int("d_model"), heads, a.InProjWeight, a.InProjBias, a.OutProj.Weight, a.OutProj.Bias,
-		kind == "gelu", f.bool("norm_first"), number(eps1), m.Norm1.Weight, m.Norm1.Bias, m.Norm2.Weight, m.Norm2.Bias,
-		m.Linear1.Weight, m.Linear1.Bias, m.Linear2.Weight, m.Linear2.Bias, merged, maskKind)
+// fuses reports whether PyTorch's fused operator computes the layer for x.
+func (m *TransformerEncoderLayer) fuses(x *torch.Tensor) bool {
+	a, c := m.SelfAttn, classOf(m)
+	_, named := c.get(m, "activation").(ir.Str)
+	heads, _ := c.get(m, "nhead").(ir.Int)
+	return x.Dim() == 3 && !torch.Traced(a.InProjWeight) && !m.Training() && truth(c.get(m, "batch_first")) && a.InProjBias != nil && a.sameWidth() &&
+		named && classOf(m.Norm1).get(m.Norm1, "eps") == classOf(m.Norm2).get(m.Norm2, "eps") && heads%2 == 0 &&
+		torch.MayFuse(x, a.InProjWeight, a.InProjBias, a.OutProj.Weight, a.OutProj.Bias, m.Norm1.Weight, m.Norm1.Bias, m.Norm2.Weight, m.Norm2.Bias,
+			m.Linear1.Weight, m.Linear1.Bias, m.Linear2.Weight, m.Linear2.Bias)
+}
+
+// fused runs the fused operator, with a mask that mergeMasks made or none.
+func (m *TransformerEncoderLayer) fused(x, mask *torch.Tensor, maskKind any) *torch.Tensor {
+	a, c := m.SelfAttn, classOf(m)
+	heads, _ := c.get(m, "nhead").(ir.Int)
+	width, _ := c.get(m, "d_model").(ir.Int)
+	return call("aten::_transformer_encoder_layer_fwd", x, int(width), int(heads), a.InProjWeight, a.InProjBias, a.OutProj.Weight, a.OutProj.Bias,
+		c.get(m, "activation") == ir.Arg(ir.Str("gelu")), truth(c.get(m, "norm_first")), number(classOf(m.Norm1).get(m.Norm1, "eps")),
+		m.Norm1.Weight, m.Norm1.Bias, m.Norm2.Weight, m.Norm2.Bias, m.Linear1.Weight, m.Linear1.Bias, m.Linear2.Weight, m.Linear2.Bias, mask, maskKind)
 }
 
 func decodeLayer(f *frame) any {
@@ -325,10 +330,29 @@ func encode(f *frame) any {
 	padding := f.floatMask(f.in("src_key_padding_mask"), "src_key_padding_mask", x, &made)
 	mask := f.floatMask(f.in("mask"), "mask", x, &made)
 	causal := f.causal(mask, "is_causal", x, m.Layers)
+	if mask == nil && f.nests(m, x, padding, &made) {
+		size := x.Shape()
+		x = made.add(call("aten::_nested_tensor_from_mask", x, made.add(padding.LogicalNot()), torch.Kw("mask_check", false)))
+		for _, l := range m.Layers.All() {
+			x = made.add(l.(*TransformerEncoderLayer).fused(x, nil, nil))
+		}
+		return made.keep(normalized(m.Norm, made.add(call("aten::to_padded_tensor", x, 0.0, size))))
+	}
 	for _, l := range m.Layers.All() {
 		x = made.add(l.(*TransformerEncoderLayer).Forward(x, WithSrcMask(mask), WithIsCausal(causal), WithSrcKeyPaddingMask(padding)))
 	}
 	return made.keep(normalized(m.Norm, x))
+}
+
+// nests reports whether the layers get the sequences without their padding, as a nested
+// tensor, so that the result is zero where padding was: where all of them take the
+// fused operator, and padding is at the end of each sequence.
+func (f *frame) nests(m *TransformerEncoder, x, padding *torch.Tensor, made *temporaries) bool {
+	first, ok := m.Layers.At(0).(*TransformerEncoderLayer)
+	if !ok || padding == nil || !f.bool("enable_nested_tensor") || truth(classOf(first).get(first, "norm_first")) || !first.fuses(x) {
+		return false
+	}
+	return !f.bool("mask_check") || must(torch.Call("aten::_nested_tensor_from_mask_left_aligned", x, made.add(padding.LogicalNot()))).(bool)
 }
 
 func decode(f *frame) any {

@@ -37,7 +37,19 @@ def encode(v):
         return {"list": [encode(x) for x in v]}
     if isinstance(v, float):
         return {"float": repr(v)}
+    if isinstance(v, Later):
+        return {"module": [v.make().__module__ + "." + v.cls, [encode(a) for a in v.args], {k: encode(x) for k, x in v.kwargs.items()}]}
     return v
+
+
+class Later:
+    """A module among the arguments of another, made after the seed is set."""
+
+    def __init__(self, cls, *args, **kwargs):
+        self.cls, self.args, self.kwargs = cls, args, kwargs
+
+    def make(self):
+        return getattr(nn, self.cls)(*self.args, **self.kwargs)
 
 
 def digest(v):
@@ -230,6 +242,26 @@ case("TransformerDecoderLayer", 4, 2, dim_feedforward=6, activation="gelu", x=la
 case("TransformerDecoderLayer", 4, 2, dim_feedforward=6, x=lambda: (r(3, 2, 4), r(5, 2, 4)), train=True)
 case("Transformer", d_model=4, nhead=2, num_encoder_layers=2, num_decoder_layers=2, dim_feedforward=6, x=lambda: (r(3, 2, 4), r(5, 2, 4)))
 case("Transformer", d_model=4, nhead=2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=6, batch_first=True, x=lambda: (r(2, 3, 4), r(2, 3, 4)), call={"tgt_mask": causal, "src_mask": nn.Transformer.generate_square_subsequent_mask(3)})
+one, two_layers = Later(L, 4, 2, dim_feedforward=6, batch_first=True), Later(L, 4, 2, dim_feedforward=6, norm_first=True, bias=False)
+case("TransformerEncoder", one, 2, x=x(2, 3, 4))
+case("TransformerEncoder", two_layers, 3, norm=Later("LayerNorm", 4), x=x(3, 2, 4))
+case("TransformerEncoder", two_layers, 1, enable_nested_tensor=False, x=x(3, 4), train=True)
+case("TransformerEncoder", one, 2, x=x(2, 3, 4), call={"mask": nn.Transformer.generate_square_subsequent_mask(3)})
+case("TransformerEncoder", one, 2, x=x(2, 3, 4), call={"mask": causal, "is_causal": True})
+for name, padding in {"left": padded, "ragged": torch.tensor([[False, True, False], [False, False, True]]), "shorter": torch.tensor([[False, True, True], [False, False, True]])}.items():
+    for options in ({}, {"mask_check": False}, {"enable_nested_tensor": False}):
+        if name == "left" or not options.get("mask_check", True) and name == "shorter" or not options:
+            case("TransformerEncoder", one, 2, **options, x=x(2, 3, 4), call={"src_key_padding_mask": padding})
+case("TransformerEncoder", one, 2, norm=Later("LayerNorm", 4, eps=0.1), x=x(2, 3, 4), call={"src_key_padding_mask": padded.float().masked_fill(padded, float("-inf"))})
+case("TransformerEncoder", one, 2, x=x(2, 3, 4), call={"src_key_padding_mask": padded}, train=True)
+case("TransformerEncoder", one, 2, x=x(2, 3, 4), call={"src_key_padding_mask": padded, "mask": causal})
+case("TransformerEncoder", Later(L, 4, 2, dim_feedforward=6, batch_first=True, activation="gelu"), 1, x=x(2, 3, 4), call={"src_key_padding_mask": padded})
+case("TransformerEncoder", Later(L, 3, 1, dim_feedforward=6, batch_first=True), 1, x=x(2, 3, 3), call={"src_key_padding_mask": padded})
+decoder = Later("TransformerDecoderLayer", 4, 2, dim_feedforward=6)
+case("TransformerDecoder", decoder, 2, x=lambda: (r(3, 2, 4), r(5, 2, 4)))
+case("TransformerDecoder", decoder, 2, norm=Later("LayerNorm", 4), x=lambda: (r(3, 2, 4), r(5, 2, 4)), call={"tgt_mask": nn.Transformer.generate_square_subsequent_mask(3)})
+case("TransformerDecoder", decoder, 1, x=lambda: (r(3, 2, 4), r(5, 2, 4)), call={"tgt_key_padding_mask": padded, "memory_key_padding_mask": torch.tensor([[False] * 5, [True] + [False] * 4])}, train=True)
+case("Transformer", d_model=4, nhead=2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=6, batch_first=True, x=lambda: (r(2, 3, 4), r(2, 3, 4)), call={"src_key_padding_mask": padded, "memory_key_padding_mask": padded})
 case("Flatten", x=x(2, 3, 4))
 case("Flatten", 0, 1, x=x(2, 3, 4))
 case("Unflatten", 1, (2, 3), x=x(2, 6))
@@ -350,7 +382,8 @@ for seed, (cls, args, kwargs, make, train, call) in enumerate(C):
     kwargs = {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()}
     options = {k: {"dtype": str(v)} if isinstance(v, torch.dtype) else encode(v) for k, v in kwargs.items()}
     torch.manual_seed(seed)
-    m = getattr(nn, cls)(*args, **kwargs).train(train)
+    made = [a.make() if isinstance(a, Later) else a for a in args], {k: a.make() if isinstance(a, Later) else a for k, a in kwargs.items()}
+    m = getattr(nn, cls)(*made[0], **made[1]).train(train)
     initial = {k: digest(v) for k, v in m.state_dict().items()}
     shown = repr(m)
     for t in list(m.parameters()) + list(m.buffers()):
