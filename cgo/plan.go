@@ -24,7 +24,20 @@ type PlanProgram struct {
 	// is for runs that record none and for libtorch's own operators, where the
 	// layer only passes calls on.
 	BelowAutograd bool
+
+	// Fusion does neighbouring pointwise steps together, block by block.
+	Fusion PlanFusion
 }
+
+// A PlanFusion says which pointwise steps are done together.
+type PlanFusion uint8
+
+// Nothing, what is faster together, or all that can be, for tests.
+const (
+	PlanApart PlanFusion = iota
+	PlanFuse
+	PlanFuseAll
+)
 
 // A PlanStep is one step. What of its fields counts depends on Code.
 type PlanStep struct {
@@ -144,7 +157,7 @@ func NewPlan(p *PlanProgram) (*Plan, error) {
 }
 
 func (e *encoder) program(p *PlanProgram) error {
-	e.w = append(e.w, uint64(p.Slots), uint64(bit(p.BelowAutograd)))
+	e.w = append(e.w, uint64(p.Slots), uint64(bit(p.BelowAutograd)), uint64(p.Fusion))
 	e.slots(p.Pinned)
 	e.slots(p.Inputs)
 	e.w = append(e.w, uint64(len(p.Modes)))
@@ -279,6 +292,24 @@ type PlanLayout struct {
 	Bytes  int64 // of the block that all places lie in
 	Places []PlanPlace
 	Chosen []int // by step, the call that took the arguments; -1 for none
+	Groups []PlanGroup
+}
+
+// A PlanGroup is pointwise steps that runs of one shape class do together.
+type PlanGroup struct {
+	Steps   []int // in order; the last one is where it is done
+	Results []int // slots that are read outside of it
+	Blocks  int   // that it is done in
+	Block   int   // elements of one
+	Scratch int   // blocks that hold what goes from one stage to another
+	Stages  []PlanStage
+}
+
+// A PlanStage is a part of a group: operators whose values go from one to the next
+// in registers, or one kernel of libtorch.
+type PlanStage struct {
+	Kernel bool
+	Ops    int
 }
 
 // Layouts returns the memory plans that runs have made so far, the most recent
@@ -314,6 +345,23 @@ func (p *Plan) Layouts() ([]PlanLayout, error) {
 		l.Chosen = make([]int, number())
 		for k := range l.Chosen {
 			l.Chosen[k] = number()
+		}
+		l.Groups = make([]PlanGroup, number())
+		for k := range l.Groups {
+			g := &l.Groups[k]
+			numbers := func() []int {
+				list := make([]int, number())
+				for j := range list {
+					list[j] = number()
+				}
+				return list
+			}
+			g.Steps, g.Results = numbers(), numbers()
+			g.Blocks, g.Block, g.Scratch = number(), number(), number()
+			g.Stages = make([]PlanStage, number())
+			for j := range g.Stages {
+				g.Stages[j] = PlanStage{Kernel: number() != 0, Ops: number()}
+			}
 		}
 	}
 	return layouts, d.err

@@ -4,12 +4,13 @@ import (
 	"embed"
 	"io/fs"
 	"runtime"
+	"slices"
 )
 
 // The version of the function table between Go and C++, and of the bridge for
 // people. bridge/tfx.h holds the same numbers; a test compares them.
 const (
-	ABI           = 7
+	ABI           = 8
 	BridgeVersion = "0.1.0"
 )
 
@@ -17,7 +18,7 @@ const (
 var sources embed.FS
 
 // Sources returns the C++ sources of the bridge, for set-up to write out and
-// compile: bridge.cc at the root, which includes the rest.
+// compile: bridge.cc at the root, which includes most of the rest, and lanes.cc.
 func Sources() fs.FS {
 	sub, err := fs.Sub(sources, "bridge")
 	if err != nil {
@@ -34,34 +35,67 @@ func BridgeName() string {
 	return "libtorchfx_bridge.so"
 }
 
-// CompileArgs returns the arguments for a C++20 compiler that build the bridge
-// from [Sources], written out into the working directory of the compiler:
-// one translation unit, about ten seconds. includeDirs are libtorch's; libDir
-// holds libtorch_cpu and libc10 and becomes the run path of the library, so that
-// no environment variable is needed; out is the file to write.
+// CompileSteps returns the arguments of the calls of a C++20 compiler that build
+// the bridge from [Sources], written out into the working directory of the
+// compiler: one translation unit with all of libtorch's headers, some twenty
+// seconds; lanes.cc once for each instruction set that libtorch has kernels for,
+// a few seconds each; and the link. includeDirs are libtorch's; libDir holds
+// libtorch_cpu and libc10 and becomes the run path of the library, so that no
+// environment variable is needed; out is the file to write.
 //
 // libtorch_cpu names CUDA's runtime libraries; they are found at run time by
 // libtorch's own run path and need not be there to compile.
-func CompileArgs(includeDirs []string, libDir, out string) []string {
-	args := []string{"-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-DNDEBUG", "-w"}
+func CompileSteps(includeDirs []string, libDir, out string) [][]string {
+	common := []string{"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-DNDEBUG", "-w"}
 	for _, dir := range includeDirs {
-		args = append(args, "-isystem", dir)
+		common = append(common, "-isystem", dir)
 	}
-	args = append(args, "-idirafter", "standin", "-o", out, "bridge.cc", "-L"+libDir, "-Wl,-rpath,"+libDir)
+	common = append(common, "-idirafter", "standin")
+	var steps [][]string
+	link := []string{"-shared", "-o", out}
+	unit := func(source, object string, flags ...string) {
+		steps = append(steps, slices.Concat(common, flags, []string{"-c", source, "-o", object}))
+		link = append(link, object)
+	}
+	unit("bridge.cc", "bridge.o")
+	// In the order of what they need of a processor: of a function that several
+	// of them hold, an inline one of a header, the linker keeps the first.
+	for _, set := range instructionSets() {
+		flags := append([]string{"-DCPU_CAPABILITY=" + set.name, "-DCPU_CAPABILITY_" + set.name}, set.flags...)
+		unit("lanes.cc", "lanes_"+set.name+".o", flags...)
+	}
+	link = append(link, "-L"+libDir, "-Wl,-rpath,"+libDir)
 	if runtime.GOOS != "darwin" {
 		// Keep both libraries named even where a linker drops what it thinks unused,
 		// fail here rather than at run time when a symbol is missing from them, and
 		// do not follow what they name themselves.
-		args = append(args, "-Wl,--no-as-needed", "-Wl,-z,defs", "-Wl,--unresolved-symbols=ignore-in-shared-libs")
+		link = append(link, "-Wl,--no-as-needed", "-Wl,-z,defs", "-Wl,--unresolved-symbols=ignore-in-shared-libs")
 	}
 	if runtime.GOOS != "darwin" {
 		// Programs that AOTInductor compiled name libtorch.so beside libtorch_cpu.so. It is
 		// an empty library that only pulls the others in, and the bridge stands for it.
-		args = append(args, "-Wl,-soname,libtorch.so")
+		link = append(link, "-Wl,-soname,libtorch.so")
 	}
-	args = append(args, "-ltorch_cpu", "-lc10")
+	link = append(link, "-ltorch_cpu", "-lc10")
 	if runtime.GOOS != "darwin" {
-		args = append(args, "-ldl")
+		link = append(link, "-ldl")
 	}
-	return args
+	return append(steps, link)
+}
+
+// An instructionSet is one that libtorch has kernels for, by the name of the
+// macro CPU_CAPABILITY in its headers, with the flags that it compiles them with.
+type instructionSet struct {
+	name  string
+	flags []string
+}
+
+func instructionSets() []instructionSet {
+	sets := []instructionSet{{name: "DEFAULT"}}
+	if runtime.GOARCH == "amd64" {
+		sets = append(sets,
+			instructionSet{"AVX2", []string{"-mavx2", "-mfma", "-mf16c"}},
+			instructionSet{"AVX512", []string{"-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mfma", "-mf16c"}})
+	}
+	return sets
 }

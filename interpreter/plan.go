@@ -64,9 +64,10 @@ type planInput struct {
 type PlanOption func(*planConfig)
 
 type planConfig struct {
-	graph *ir.Graph
-	mode  libtorch.Mode
-	check func(leaves []any) error
+	graph  *ir.Graph
+	mode   libtorch.Mode
+	fusion libtorch.PlanFusion
+	check  func(leaves []any) error
 }
 
 // PlanGraph compiles g instead of the module's own graph, with the module's
@@ -81,6 +82,19 @@ func PlanThreads(n int) PlanOption { return func(c *planConfig) { c.mode.Threads
 // mode, one thread. In inference mode results can be used in inference mode alone.
 func PlanMode(m libtorch.Mode) PlanOption { return func(c *planConfig) { c.mode = m } }
 
+// PlanFusion switches fusion on or off. With it, pointwise operators that follow
+// each other on tensors of one shape are done together, block by block, so that
+// what goes from one to the next stays in cache or in registers; the bits are the
+// same. It begins with the second run of a shape class. Default: on.
+func PlanFusion(on bool) PlanOption {
+	return func(c *planConfig) {
+		c.fusion = libtorch.PlanApart
+		if on {
+			c.fusion = libtorch.PlanFuse
+		}
+	}
+}
+
 // PlanCheck makes every run ask check about its arguments, one for each
 // placeholder, before anything else. A run that it refuses fails with its error.
 func PlanCheck(check func(leaves []any) error) PlanOption {
@@ -91,7 +105,7 @@ func PlanCheck(check func(leaves []any) error) PlanOption {
 // fail in a run, an operator that libtorch lacks or an attribute that is missing,
 // is reported at once. It needs libtorch.
 func Compile(m *ir.GraphModule, opts ...PlanOption) (*Plan, error) {
-	c := planConfig{graph: m.Graph()}
+	c := planConfig{graph: m.Graph(), fusion: libtorch.PlanFuse}
 	c.mode.Threads = 1
 	for _, o := range opts {
 		o(&c)
@@ -110,6 +124,7 @@ func Compile(m *ir.GraphModule, opts ...PlanOption) (*Plan, error) {
 	if err := errors.Join(lw.faults...); err != nil {
 		return nil, err
 	}
+	program.Fusion = c.fusion
 	native, err := libtorch.NewPlan(program)
 	if err != nil {
 		return nil, err

@@ -371,7 +371,7 @@ func TestPlanWritesWhatTheGraphWrites(t *testing.T) {
 func TestPlanWritesOneResultOverTheOther(t *testing.T) {
 	needLibtorch(t)
 	const n = 1 << 10
-	p := compile(t, chainOf(t, 20, addOne))
+	p := compile(t, chainOf(t, 20, addOne), interpreter.PlanFusion(false))
 	x := tensor(t, make([]float32, n), n)
 	for range 3 {
 		out, err := p.Run(t.Context(), x)

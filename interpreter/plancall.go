@@ -358,11 +358,23 @@ var structured = sync.OnceValue(func() map[string]string {
 	return table
 })
 
+// written holds operators that are not structured and whose functional form makes
+// an empty tensor and calls the out variant on it, in
+// aten/src/ATen/native/TensorCompare.cpp and Activation.cpp.
+var written = map[string]string{
+	"aten::where.self": "aten::where.self_out",
+	"aten::hardtanh":   "aten::hardtanh.out",
+	"aten::hardswish":  "aten::hardswish.out",
+}
+
 // outVariant returns the overload that takes the same arguments and then a tensor
 // to write for each result, nil where there is none to be used.
 func outVariant(o *libtorch.Operator) *libtorch.Operator {
 	schema := o.Schema()
 	name, ok := structured()[schema.Op]
+	if !ok {
+		name, ok = written[schema.Op]
+	}
 	if !ok {
 		return nil
 	}

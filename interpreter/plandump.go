@@ -18,6 +18,10 @@ import (
 // reads and writes, and the slots that are freed after it. The steps of a run of
 // C++ lines are done in one crossing.
 //
+// A line "fused" lists pointwise steps that are done together at the last of them:
+// the slots that others read, the blocks, and the stages of a block, which are
+// operators whose values stay in registers, or a kernel of libtorch.
+//
 // A line of a second table is a result in planned memory: step, slot, dtype and
 // sizes, the place in the block and the bytes, and the steps between which the
 // place is taken. Places that overlap in memory and touch in time are one result
@@ -50,6 +54,7 @@ func (p *Plan) Dump() (string, error) {
 	for i := range layouts {
 		l := &layouts[i]
 		fmt.Fprintf(&b, "\nshape class %d: %d results in a block of %d bytes\n", i, len(l.Places), l.Bytes)
+		p.dumpGroups(&b, l.Groups)
 		if len(l.Places) == 0 {
 			continue
 		}
@@ -62,6 +67,25 @@ func (p *Plan) Dump() (string, error) {
 		_ = w.Flush()
 	}
 	return trimLines(b.String()), nil
+}
+
+// dumpGroups lists the steps that are done together.
+func (p *Plan) dumpGroups(b *strings.Builder, groups []libtorch.PlanGroup) {
+	for _, g := range groups {
+		var names, stages []string
+		for _, s := range g.Steps {
+			names = append(names, fmt.Sprintf("%d:%s", s, p.steps[s].site.path()))
+		}
+		for _, s := range g.Stages {
+			if s.Kernel {
+				stages = append(stages, "kernel")
+			} else {
+				stages = append(stages, fmt.Sprintf("%d in registers", s.Ops))
+			}
+		}
+		fmt.Fprintf(b, "fused at step %d: %s; gives %s; %d × %d elements, %d of scratch; %s\n", g.Steps[len(g.Steps)-1],
+			strings.Join(names, " "), slotsText(g.Results), g.Blocks, g.Block, g.Scratch, strings.Join(stages, ", "))
+	}
 }
 
 // path names a node by the nodes that run its graph.

@@ -1,7 +1,8 @@
 // The bridge: one library between a C function table and libtorch's dispatcher.
 //
-// It is one translation unit on purpose. Parsing the dispatcher's headers is
-// nearly all of the compile time, and each further unit would pay it again.
+// It is one translation unit on purpose, but for lanes.cc, which needs few headers.
+// Parsing the dispatcher's is nearly all of the compile time, and each further unit
+// would pay it again.
 #include <torch/headeronly/version.h>
 
 #include "aoti.h"

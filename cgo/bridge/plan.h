@@ -6,9 +6,11 @@
 #include <memory>
 #include <shared_mutex>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "lanes.h"
 #include "operator.h"
 #include "planmemory.h"
 #include "value.h"
@@ -40,6 +42,49 @@ struct Operand {
   bool strict = false;  // a number is no tensor here
 };
 
+// A LaneRule says how a pointwise operator is done on lanes.
+struct LaneRule {
+  enum Kind : uint8_t {
+    kUnary,
+    kBinary,
+    kZero,     // with the number 0
+    kNumber,   // with its second argument
+    kNumbers,  // with its second argument, and second with its third
+  } kind;
+  Lane code, second = Lane::Load;
+};
+
+// lane_rule is that of an operator, null for none.
+inline const LaneRule* lane_rule(const c10::FunctionSchema& schema) {
+  using R = LaneRule;
+  static const auto* all = new std::unordered_map<std::string, R>{
+      {"aten::add.Tensor", {R::kBinary, Lane::Add}},
+      {"aten::sub.Tensor", {R::kBinary, Lane::Sub}},
+      {"aten::mul.Tensor", {R::kBinary, Lane::Mul}},
+      {"aten::div.Tensor", {R::kBinary, Lane::Div}},
+      {"aten::maximum", {R::kBinary, Lane::Maximum}},
+      {"aten::minimum", {R::kBinary, Lane::Minimum}},
+      {"aten::neg", {R::kUnary, Lane::Neg}},
+      {"aten::abs", {R::kUnary, Lane::Abs}},
+      {"aten::rsqrt", {R::kUnary, Lane::Rsqrt}},
+      {"aten::reciprocal", {R::kUnary, Lane::Reciprocal}},
+      {"aten::relu", {R::kZero, Lane::ClampMin}},
+      {"aten::clamp_min", {R::kNumber, Lane::ClampMin}},
+      {"aten::clamp_max", {R::kNumber, Lane::ClampMax}},
+      {"aten::clamp", {R::kNumbers, Lane::ClampMin, Lane::ClampMax}},
+      {"aten::hardtanh", {R::kNumbers, Lane::ClampMin, Lane::ClampMax}},
+  };
+  const auto found = all->find(schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name());
+  return found == all->end() ? nullptr : &found->second;
+}
+
+// reduction reports whether an operator reduces (self, dim, keepdim), each row of
+// its last dimensions by itself.
+inline bool reduction(const c10::FunctionSchema& schema) {
+  static const auto* all = new std::unordered_set<std::string>{"aten::sum.dim_IntList", "aten::mean.dim", "aten::amax", "aten::amin"};
+  return all->count(schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name()) > 0;
+}
+
 // An Overload is one operator that a step may call, with its arguments in place.
 struct Overload {
   const Op* op = nullptr;
@@ -48,6 +93,9 @@ struct Overload {
   // results and their arguments are ordinary CPU tensors, and of what the layers
   // above do for those, counting versions for autograd, nobody learns.
   std::optional<c10::SafeKernelFunction> kernel;
+  const LaneRule* lane = nullptr;
+  bool pointwise = false;   // element by element, in the words of its tags
+  bool reduces = false;     // over dimensions, as sum.dim_IntList
   bool composite = false;   // made of other operators, which autograd is to see
   bool python = false;      // arguments are matched as torch.add does it, not torch.ops.aten.add
   std::vector<Operand> args;
@@ -69,6 +117,10 @@ struct Step {
   int64_t target = 0;            // of jumps, a step; of ENTER, a mode
 };
 
+// What pointwise steps are done together: none, those that it makes faster, or for
+// tests all that can be.
+enum class Fusion : uint8_t { kNone, kGaining, kAll };
+
 // A Plan is immutable, except for the layouts that it learns.
 struct Plan {
   std::vector<Step> steps;
@@ -77,6 +129,7 @@ struct Plan {
   std::vector<uint8_t> pinned;  // slots whose memory is not planned
   int32_t slots = 0;
   bool below_autograd = false;
+  Fusion fusion = Fusion::kNone;
   Layouts layouts;
 };
 
@@ -91,6 +144,7 @@ class PlanReader {
     p->slots = static_cast<int32_t>(count(1u << 28));
     slots_ = p->slots;
     p->below_autograd = in_.raw() != 0;
+    p->fusion = static_cast<Fusion>(count(2));
     p->pinned.resize(p->slots);
     for (const int32_t s : slot_list()) p->pinned[s] = 1;
     p->inputs = slot_list();
@@ -174,6 +228,9 @@ class PlanReader {
     o.op = reinterpret_cast<const Op*>(in_.raw());
     o.out = reinterpret_cast<const Op*>(in_.raw());
     o.python = in_.raw() != 0;
+    o.pointwise = o.op->handle.hasTag(at::Tag::pointwise);
+    if (o.pointwise) o.lane = lane_rule(o.op->handle.schema());
+    o.reduces = reduction(o.op->handle.schema());
     o.composite = o.op->handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
     const uint64_t n = count(1u << 16);
     if (n != o.op->types.size()) throw Fault("bridge: a call of another number of arguments than its schema has");

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "group.h"
 #include "tfx.h"
 
 namespace tfx {
@@ -33,6 +34,7 @@ struct Place {
 struct Choice {
   int32_t overload = -1;  // the one that took the arguments
   int32_t place = -1;     // the first of its results' places, -1 where it allocates
+  int32_t group = -1;     // that it is done in
 };
 
 // A Layout is the memory plan of one shape class. It is immutable.
@@ -40,6 +42,7 @@ struct Layout {
   std::vector<int64_t> key;
   std::vector<Choice> choices;  // by step
   std::vector<Place> places;
+  std::vector<Group> groups;  // by their last steps
   std::vector<uint8_t> held;  // slots that places fill
   uint64_t bytes = 0;         // of the block
 };
@@ -146,15 +149,41 @@ class Watch {
     }
   }
 
+  // planned reports whether memory could be planned for the value of a slot.
+  bool planned(int32_t slot) const { return slots_[slot].size() == 1 && buffers_[slots_[slot][0]].planned; }
+
+  // withdraw says that it is not.
+  void withdraw(int32_t slot) {
+    if (planned(slot)) buffers_[slots_[slot][0]].gone = true;
+  }
+
+  bool noted(int32_t step) const { return !points_.empty() && points_.back().step == step; }
+
+  // point notes a step that may be in a group, after results has noted it.
+  void point(Point p) {
+    for (Reading& r : p.readings) {
+      if (r.slot < 0) continue;
+      for (const int32_t b : slots_[r.slot]) {
+        if (buffers_[b].planned) r.buffers.push_back(b);
+      }
+    }
+    p.buffer = slots_[p.slot][0];
+    points_.push_back(std::move(p));
+  }
+
+  const std::vector<Point>& points() const { return points_; }
+
   // layout plans the block. The values that are left in slots are the results of
   // the run, and escape.
-  std::shared_ptr<Layout> layout(std::vector<int64_t> key, int32_t steps) {
+  std::shared_ptr<Layout> layout(std::vector<int64_t> key, std::vector<Group> groups) {
     for (const auto& s : slots_) {
       for (const int32_t b : s) buffers_[b].escaped = true;
     }
     auto l = std::make_shared<Layout>();
     l->key = std::move(key);
     l->held.resize(slots_.size());
+    l->groups = std::move(groups);
+    group(*l);
     settle();
     for (size_t i = 0; i < places_.size(); i++) {
       if (!buffers_[made_[i]].planned) continue;
@@ -165,11 +194,14 @@ class Watch {
       p.first = buffers_[made_[i]].first;
       p.last = buffers_[made_[i]].last;
       l->held[p.slot] = 1;
-      groups_[b].members.push_back(static_cast<int32_t>(l->places.size()));
+      chains_[b].members.push_back(static_cast<int32_t>(l->places.size()));
       l->places.push_back(std::move(p));
     }
+    for (Group& g : l->groups) {
+      for (Output& o : g.outputs) o.place = choices_[o.step].place;
+    }
     l->choices = std::move(choices_);
-    place(*l, steps);
+    place(*l);
     return l;
   }
 
@@ -177,13 +209,13 @@ class Watch {
   struct Buffer {
     c10::StorageImpl* storage = nullptr;
     uint32_t slots = 0;
-    bool planned = false, escaped = false;
+    bool planned = false, escaped = false, gone = false, lent = false;
     int32_t first = 0, last = 0, takes = -1;
     uint64_t bytes = 0;
   };
 
-  // A Group is the places that follow each other in the same memory.
-  struct Group {
+  // A Chain is the places that follow each other in the same memory.
+  struct Chain {
     std::vector<int32_t> members;
     int32_t first = 0, last = 0;
     uint64_t bytes = 0, offset = 0;
@@ -222,13 +254,51 @@ class Watch {
     return -1;
   }
 
+  // group makes groups of steps what they are for the memory: only what is read
+  // outside of a group is anywhere, what the group reads is there until its last
+  // step, and no result is written over an operand, which a later block may want.
+  void group(const Layout& l) {
+    std::vector<const Group*> of(choices_.size());
+    for (size_t i = 0; i < l.groups.size(); i++) {
+      for (const int32_t step : l.groups[i].steps) {
+        choices_[step].group = static_cast<int32_t>(i);
+        of[step] = &l.groups[i];
+      }
+    }
+    for (const Point& p : points_) {
+      Buffer& result = buffers_[p.buffer];
+      const Group* const g = of[p.step];
+      if (g == nullptr) {
+        result.gone = !p.direct;
+        continue;
+      }
+      result.takes = -1;
+      result.gone = std::none_of(g->outputs.begin(), g->outputs.end(), [&](const Output& o) { return o.slot == p.slot; });
+      result.last = std::max(result.last, g->at());
+      for (const Reading& r : p.readings) {
+        for (const int32_t b : r.buffers) buffers_[b].last = std::max(buffers_[b].last, g->at());
+      }
+    }
+    // Nor is a buffer that a group still reads taken by a step before its end.
+    for (const Point& p : points_) {
+      if (of[p.step] == nullptr) continue;
+      for (const Reading& r : p.readings) {
+        for (const int32_t b : r.buffers) buffers_[b].lent = true;
+      }
+    }
+    for (const int32_t b : made_) {
+      Buffer& buffer = buffers_[b];
+      if (buffer.takes >= 0 && buffers_[buffer.takes].lent) buffer.takes = -1;
+    }
+  }
+
   // settle takes out the steps of which one result cannot be planned, and then
   // the chains that led through them.
   void settle() {
     for (size_t i = 0; i < places_.size();) {
       size_t n = i;
       bool ok = true;
-      for (; n < places_.size() && places_[n].step == places_[i].step; n++) ok = ok && !buffers_[made_[n]].escaped;
+      for (; n < places_.size() && places_[n].step == places_[i].step; n++) ok = ok && !buffers_[made_[n]].escaped && !buffers_[made_[n]].gone;
       for (; i < n; i++) buffers_[made_[i]].planned = ok;
       if (!ok) choices_[places_[i - 1].step].place = -1;
     }
@@ -243,13 +313,13 @@ class Watch {
     return b;
   }
 
-  // place gives every group an offset: the largest first, each at the lowest
+  // place gives every chain an offset: the largest first, each at the lowest
   // place that is free for its whole life.
-  void place(Layout& l, int32_t) {
+  void place(Layout& l) {
     constexpr uint64_t kAlign = 64;
-    std::vector<Group*> order;
-    for (auto& entry : groups_) {
-      Group& g = entry.second;
+    std::vector<Chain*> order;
+    for (auto& entry : chains_) {
+      Chain& g = entry.second;
       g.first = INT32_MAX;
       for (const int32_t m : g.members) {
         g.first = std::min(g.first, l.places[m].first);
@@ -258,20 +328,20 @@ class Watch {
       }
       order.push_back(&g);
     }
-    std::sort(order.begin(), order.end(), [](const Group* a, const Group* b) {
+    std::sort(order.begin(), order.end(), [](const Chain* a, const Chain* b) {
       return a->bytes != b->bytes ? a->bytes > b->bytes : a->first < b->first;
     });
-    std::vector<const Group*> placed; // by offset
-    for (Group* g : order) {
+    std::vector<const Chain*> placed; // by offset
+    for (Chain* g : order) {
       uint64_t at = 0;
-      for (const Group* other : placed) {
+      for (const Chain* other : placed) {
         if (other->last < g->first || g->last < other->first) continue;
         if (at + g->bytes <= other->offset) break;
         at = std::max(at, other->offset + other->bytes);
       }
       g->offset = at;
       l.bytes = std::max(l.bytes, at + g->bytes);
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), g, [](const Group* a, const Group* b) { return a->offset < b->offset; }), g);
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), g, [](const Chain* a, const Chain* b) { return a->offset < b->offset; }), g);
       for (const int32_t m : g->members) l.places[m].offset = at;
     }
   }
@@ -283,7 +353,8 @@ class Watch {
   std::unordered_map<c10::StorageImpl*, int32_t> live_;
   std::vector<Place> places_;
   std::vector<int32_t> made_;  // the buffer of each place
-  std::unordered_map<int32_t, Group> groups_;
+  std::vector<Point> points_;
+  std::unordered_map<int32_t, Chain> chains_;
 };
 
 // Layouts holds the shape classes that a plan has seen, the most recent ones.

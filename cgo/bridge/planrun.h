@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "error.h"
+#include "fuserun.h"
 #include "mode.h"
 #include "plan.h"
 
@@ -24,6 +25,7 @@ struct Frame {
     }
     stack.clear();
     regions.clear();
+    for (GroupRun& g : groups) g.in.clear();
     watch.reset();
     at = 0;
     stop.store(0, std::memory_order_relaxed);
@@ -34,6 +36,7 @@ struct Frame {
   torch::jit::Stack stack;
   std::vector<int64_t> regions;  // the modes that are entered
   Block block;
+  std::vector<GroupRun> groups;  // of the block's layout
   std::unique_ptr<Watch> watch;  // in the first run of a shape class
   std::vector<int64_t> key;      // scratch
   int64_t at = 0;                // the step to run next
@@ -52,13 +55,15 @@ class Runner {
     bool ok = true;
     for (const int32_t s : plan_.inputs) ok = ok && describe(f_.slots[s]);
     const Layout* now = f_.block.layout();
-    if (now != nullptr && ok && now->key == f_.key) return;
+    if (now != nullptr && ok && now->key == f_.key && lasting(*now)) return;
     if (now != nullptr) {
       for (const Place& p : now->places) f_.slots[p.slot] = c10::IValue();
+      f_.groups.clear();
       f_.block.leave();
     }
     if (!ok) return;
     auto known = const_cast<Plan&>(plan_).layouts.find(f_.key);
+    if (known != nullptr && !lasting(*known)) return;
     if (known == nullptr) {
       f_.watch = std::make_unique<Watch>(plan_.steps.size(), plan_.slots);
       for (const int32_t s : plan_.inputs) {
@@ -67,6 +72,7 @@ class Runner {
       }
       return;
     }
+    f_.groups = std::vector<GroupRun>(known->groups.size());
     f_.block.use(std::move(known));
     const auto& places = f_.block.layout()->places;
     for (size_t i = 0; i < places.size(); i++) f_.slots[places[i].slot] = f_.block.tensors()[i];
@@ -82,7 +88,9 @@ class Runner {
       bool ok = true;
       switch (s.code) {
         case TFX_STEP_CALL:
-          if (layout != nullptr && layout->choices[f_.at].place >= 0) {
+          if (layout != nullptr && layout->choices[f_.at].group >= 0) {
+            grouped(layout->choices[f_.at].group);
+          } else if (layout != nullptr && layout->choices[f_.at].place >= 0) {
             ok = into(s, layout->choices[f_.at]);
           } else {
             ok = (s.number != 0 && arithmetic(s)) || call(s);
@@ -138,7 +146,9 @@ class Runner {
   // is planned.
   void finish() {
     if (!f_.watch) return;
-    const_cast<Plan&>(plan_).layouts.add(f_.watch->layout(f_.key, static_cast<int32_t>(plan_.steps.size())));
+    std::vector<Group> groups;
+    if (plan_.fusion != Fusion::kNone) groups = Fuser(plan_, f_.watch->points()).groups();
+    const_cast<Plan&>(plan_).layouts.add(f_.watch->layout(f_.key, std::move(groups)));
     f_.watch.reset();
   }
 
@@ -263,10 +273,58 @@ class Runner {
     return true;
   }
 
+  // lasting reports whether the constants that groups read still are as they were
+  // when the groups were formed.
+  bool lasting(const Layout& l) const {
+    for (const Group& g : l.groups) {
+      for (const Input& i : g.inputs) {
+        if (i.slot < 0 && !i.shape.describes(plan_.steps[i.step].overloads[i.overload].args[i.arg].value.toTensor())) return false;
+      }
+    }
+    return true;
+  }
+
+  // grouped does what a step of a group is to do at its place: take what it reads,
+  // and run the group if it is the last one.
+  void grouped(int32_t index) {
+    const Group& g = f_.block.layout()->groups[index];
+    GroupRun& run = f_.groups[index];
+    run.take(plan_, g, f_.slots, at());
+    if (at() != g.at()) return;
+    std::vector<at::Tensor> out;
+    for (const Output& o : g.outputs) {
+      out.push_back(o.place >= 0 ? f_.slots[o.slot].toTensor() : at::empty_strided(o.shape.sizes, o.shape.strides, o.shape.dtype));
+    }
+    run.run(plan_, g, out, f_.stack, f_.stop);
+    for (size_t i = 0; i < out.size(); i++) {
+      if (g.outputs[i].place < 0) set(g.outputs[i].slot, std::move(out[i]));
+    }
+  }
+
+  // note tells the watch of a step that may be in a group.
+  void note(const Step& s, const Overload& o, bool direct) {
+    Point p{at(), f_.overload, s.results[0], Shape(f_.slots[s.results[0]].toTensor()), -1, direct, 0, {}};
+    for (size_t i = 0; i < o.args.size(); i++) {
+      const Operand& a = o.args[i];
+      if (a.kind == Operand::kList) return;
+      const c10::IValue& v = get(a);
+      if (v.isTensor()) {
+        p.readings.push_back({static_cast<int32_t>(i), a.kind == Operand::kSlot ? a.slot : -1, Shape(v.toTensor()), {}});
+      } else if (a.kind == Operand::kSlot) {
+        return;
+      }
+    }
+    if (o.reduces) {
+      if ((p.reduces = reduced(o, p)) != 0) f_.watch->point(std::move(p));
+    } else if (fuses(o, p)) {
+      f_.watch->point(std::move(p));
+    }
+  }
+
   // observe tells the watch what a call did.
   void observe(const Step& s, const Overload& o, const std::vector<at::Tensor>& args) {
     Watch& w = *f_.watch;
-    bool planned = s.plain && o.out != nullptr && !s.results.empty();
+    bool planned = s.plain && !s.results.empty();
     bool hidden = s.opaque;
     for (const int32_t r : s.results) {
       visit(f_.slots[r], [&](const at::Tensor& t) { hidden = hidden || !t.has_storage(); });
@@ -281,7 +339,12 @@ class Runner {
       w.put(at(), r, f_.slots[r]);
       if (plan_.pinned[r]) w.escape(f_.slots[r]);
     }
-    if (planned) w.results(at(), s.results, f_.slots, s.pointwise && s.results.size() == 1, s.frees, args);
+    const bool single = s.results.size() == 1;
+    const bool alone = planned && o.out != nullptr;
+    const bool together = planned && plan_.fusion != Fusion::kNone && (o.pointwise || o.reduces) && single && !hidden && !o.composite && s.written.empty() && (alone || o.lane != nullptr);
+    if (alone || together) w.results(at(), s.results, f_.slots, s.pointwise && single, s.frees, args);
+    if (together && w.planned(s.results[0])) note(s, o, alone);
+    if (!alone && together && !w.noted(at())) w.withdraw(s.results[0]);
   }
 
   // own reports whether t is ordinary memory that nothing else refers to.
@@ -697,6 +760,21 @@ inline int32_t plan_layouts(uint64_t plan, uint64_t* w, uint64_t n, tfx_out* o) 
       }
       out.word(l->choices.size());
       for (const Choice& c : l->choices) out.word(static_cast<int64_t>(c.overload));
+      out.word(l->groups.size());
+      for (const Group& g : l->groups) {
+        out.word(g.steps.size());
+        for (const int32_t step : g.steps) out.word(int64_t{step});
+        out.word(g.outputs.size());
+        for (const Output& o : g.outputs) out.word(int64_t{o.slot});
+        out.word(g.blocks);
+        out.word(g.block());
+        out.word(int64_t{g.scratches});
+        out.word(g.stages.size());
+        for (const Stage& s : g.stages) {
+          out.word(static_cast<int64_t>(s.dtype == c10::ScalarType::Undefined));
+          out.word(int64_t{s.ops});
+        }
+      }
     }
   });
 }

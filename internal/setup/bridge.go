@@ -13,9 +13,9 @@ type bridge struct {
 	name    string // file name of the library
 	abi     int
 	sources fs.FS
-	// args is the compiler's command line without the compiler, run in the folder
-	// of the sources
-	args func(includeDirs []string, libDir, out string) []string
+	// steps are the compiler's command lines without the compiler, run one after
+	// the other in the folder of the sources
+	steps func(includeDirs []string, libDir, out string) [][]string
 	// try loads a compiled bridge with the libtorch in libDir and runs an operator
 	try func(file, libDir string) (*Facts, error)
 }

@@ -67,8 +67,10 @@ func findCompiler(ctx context.Context) (*compiler, error) {
 // bridgeKey names a compiled bridge by all that goes into it.
 func (b *bridge) bridgeKey(t *tree, compilerVersion string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s/%s\n%s\n%s\n%s\n%s\n", runtime.GOOS, runtime.GOARCH, t.dir, t.version, compilerVersion,
-		strings.Join(b.args(t.includeDirs(), t.libDir(), b.name), "\x00"))
+	fmt.Fprintf(h, "%s/%s\n%s\n%s\n%s\n", runtime.GOOS, runtime.GOARCH, t.dir, t.version, compilerVersion)
+	for _, args := range b.steps(t.includeDirs(), t.libDir(), b.name) {
+		fmt.Fprintln(h, strings.Join(args, "\x00"))
+	}
 	err := fs.WalkDir(b.sources, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -92,15 +94,18 @@ func (b *bridge) compile(ctx context.Context, cxx *compiler, t *tree, file, stag
 		return err
 	}
 	out := filepath.Join(dir, b.name)
-	args := append(cxx.args[1:len(cxx.args):len(cxx.args)], b.args(t.includeDirs(), t.libDir(), out)...)
-	cmd := exec.CommandContext(ctx, cxx.args[0], args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "LC_ALL=C")
-	stopWithChildren(cmd)
 	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
 	task := show.Begin("compile the bridge with "+cxx.args[0], 0)
-	err = cmd.Run()
+	for _, args := range b.steps(t.includeDirs(), t.libDir(), out) {
+		cmd := exec.CommandContext(ctx, cxx.args[0], append(cxx.args[1:len(cxx.args):len(cxx.args)], args...)...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "TMPDIR="+dir, "LC_ALL=C")
+		stopWithChildren(cmd)
+		cmd.Stdout, cmd.Stderr = &log, &log
+		if err = cmd.Run(); err != nil {
+			break
+		}
+	}
 	task.End()
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -94,8 +94,8 @@ func newMachine(t *testing.T) *machine {
 	m.opts = Options{Home: m.home, Report: m.log, platform: p, bridge: &bridge{
 		name: "bridge.so", abi: 7,
 		sources: fstest.MapFS{"bridge.cc": {Data: []byte("source 1")}},
-		args: func(includeDirs []string, libDir, out string) []string {
-			return []string{"-I" + includeDirs[0], "-L" + libDir, "-o", out}
+		steps: func(includeDirs []string, libDir, out string) [][]string {
+			return [][]string{{"-I" + includeDirs[0], "-L" + libDir, "-o", out}}
 		},
 		try: func(string, string) (*Facts, error) { return &Facts{CPU: "FAKE2", CUDAWhy: "no driver"}, nil },
 	}}

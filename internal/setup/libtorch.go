@@ -14,7 +14,7 @@ var theBridge = &bridge{
 	name:    libtorch.BridgeName(),
 	abi:     libtorch.ABI,
 	sources: libtorch.Sources(),
-	args:    libtorch.CompileArgs,
+	steps:   libtorch.CompileSteps,
 	try: func(file, libDir string) (*Facts, error) {
 		if err := libtorch.OpenBridge(file, libDir); err != nil {
 			return nil, err

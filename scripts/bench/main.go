@@ -83,9 +83,17 @@ func run(rounds int, write string) error {
 	if err != nil {
 		return err
 	}
+	chains := []*chain{pointwise, linears}
+	for _, c := range large {
+		chain, err := c.chain(py)
+		if err != nil {
+			return err
+		}
+		chains = append(chains, chain)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Machine: %s; `go run ./scripts/bench -rounds %d`; %s; nanoseconds of CPU time an operator, one thread, no gradients.\n", machine(), rounds, py.version)
-	for _, c := range []*chain{pointwise, linears} {
+	for _, c := range chains {
 		if err := c.measure(rounds); err != nil {
 			return err
 		}
@@ -179,6 +187,9 @@ func pointwiseChain(py *python) (*chain, error) {
 	if err := c.addFixed(single, x, y); err != nil {
 		return nil, err
 	}
+	if err := c.addApart(gm, x, y); err != nil {
+		return nil, err
+	}
 	lib, err := testenv.BuildLibrary(filepath.Join("scripts", "bench", "testdata", "bare.cc"))
 	if err != nil {
 		return nil, err
@@ -200,6 +211,7 @@ func pointwiseChain(py *python) (*chain, error) {
 		}})
 	}
 	c.addPython(py, "pointwise")
+	c.addCompiled(py, "pointwise")
 	return c, nil
 }
 
@@ -269,6 +281,16 @@ func (c *chain) addFixed(gm *ir.GraphModule, args ...any) error {
 	return nil
 }
 
+// addApart adds a Plan that does every operator by itself.
+func (c *chain) addApart(gm *ir.GraphModule, args ...any) error {
+	plan, err := interpreter.Compile(gm, interpreter.PlanFusion(false))
+	if err != nil {
+		return err
+	}
+	c.contenders = append(c.contenders, &contender{name: "Plan without fusion", ops: c.operators, run: timed(plan.Run, args)})
+	return nil
+}
+
 func timed(run func(context.Context, ...any) (any, error), args []any) func(int) (time.Duration, error) {
 	return func(times int) (time.Duration, error) {
 		ctx := context.Background()
@@ -304,6 +326,12 @@ func (c *chain) addPython(py *python, name string) {
 			return py.run(name+"/"+x.key, times)
 		}})
 	}
+}
+
+func (c *chain) addCompiled(py *python, name string) {
+	c.contenders = append(c.contenders, &contender{name: "Python torch.compile with freezing", ops: c.operators, run: func(times int) (time.Duration, error) {
+		return py.run(name+"/compile", times)
+	}})
 }
 
 func vectors(n int) (x, y any, err error) {

@@ -1,0 +1,53 @@
+// Arithmetic on the elements of a block, with the value that goes from one
+// operation to the next held in vector registers. lanes.cc is compiled once for
+// each instruction set that libtorch has kernels for; which of them runs is
+// libtorch's choice, so that this never needs more than it does.
+#pragma once
+
+#include <cstdint>
+
+namespace tfx {
+
+// The operations on the accumulator. A binary one stands for four: with memory,
+// with a number, with the accumulator itself, and with memory on the left.
+#define TFX_LANE_BINARY(f) f(Add) f(Sub) f(Mul) f(Div) f(Maximum) f(Minimum) f(ClampMin) f(ClampMax)
+#define TFX_LANE_UNARY(f) f(Neg) f(Abs) f(Rsqrt) f(Reciprocal)
+
+enum class Lane : uint16_t {
+  Load,   // from memory
+  Splat,  // a number
+  Store,  // to memory; the accumulator stays
+#define TFX_LANE_NAMES(op) op, op##Number, op##Self, op##Left,
+  TFX_LANE_BINARY(TFX_LANE_NAMES)
+#undef TFX_LANE_NAMES
+#define TFX_LANE_NAME(op) op,
+  TFX_LANE_UNARY(TFX_LANE_NAME)
+#undef TFX_LANE_NAME
+};
+
+// The forms of a binary operation, to be added to its code.
+enum LaneForm : uint16_t { kMemory, kNumber, kSelf, kLeft };
+
+struct LaneOp {
+  Lane code;
+  uint16_t at = 0;    // which memory
+  double number = 0;  // exact for both element types
+};
+
+// A LaneLoop does code for count elements; memory i begins at mem[i]. Elements of
+// different memories are in step, and a memory that is stored to may be one that
+// is loaded from. The last ones that do not fill two vectors of AVX2 are done one
+// by one, as libtorch's kernels do them.
+using LaneLoop = void (*)(const LaneOp* code, int64_t ncode, char* const* mem, int64_t count);
+
+struct Lanes {
+  LaneLoop f32, f64;
+};
+
+// By capability: the baseline of the platform, AVX2, AVX512. The others are absent
+// where the platform has only one.
+extern const Lanes lanes_DEFAULT;
+extern const Lanes lanes_AVX2;
+extern const Lanes lanes_AVX512;
+
+}  // namespace tfx
