@@ -74,8 +74,7 @@ func (f *freezer) attention(a attention) error {
 		return function(inputs, text+fmt.Sprintf("return torch.ops.aten.scaled_dot_product_attention.default(q, keys, v, %s, 0.0, False, scale=%s)", mask, ir.Repr(ir.Float(scale))))
 	}
 	replaced, err := rewriter.Replace(f.module, pattern, rewriter.Commutative(), rewriter.LooseArguments(), rewriter.FilterBy(fits), rewriter.WithFunc(make))
-	f.fused("attention", replaced)
-	return err
+	return f.fused("attention", replaced, err)
 }
 
 // operator returns the mask that the operator takes for a match, by name, and its

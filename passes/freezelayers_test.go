@@ -86,7 +86,7 @@ func TestFreezeMergesLinears(t *testing.T) {
 		{"views across rows", "return " + add + "(torch.ops.aten.view.default(" + q + ", [-1, 16]), torch.ops.aten.view.default(" + k + ", [-1, 16]))", 1},
 		{"results", "return (" + q + ", " + k + ")", 0},
 		{"with an activation", "return " + add + "(torch.ops.aten.relu.default(" + q + "), torch.ops.aten.relu.default(" + k + "))", 0},
-		{"written", "a = torch.ops.aten.select.int(" + q + ", 0, 0)\ns = torch.ops.aten.add_.Tensor(a, 1.0)\nreturn " + mul + "(" + k + ", s)", 0},
+		{"written", "v = " + q + "\na = torch.ops.aten.select.int(v, 0, 0)\ns = torch.ops.aten.add_.Tensor(a, 1.0)\nreturn " + mul + "(" + k + ", v)", 0},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

@@ -28,10 +28,12 @@ func (f *freezer) restoreLayouts(packed map[*ir.Node]bool) error {
 					atSource = append(atSource, in)
 					continue
 				}
-				fixes = append(fixes, layoutFix{n, in, format})
+				noted, _ := valueOf(in)
+				fixes = append(fixes, layoutFix{n, in, format, noted})
 			}
 		}
 		if len(atSource) == 0 {
+			noteLayouts(changed, packed)
 			return f.layOut(fixes)
 		}
 		before := len(plain)
@@ -47,10 +49,39 @@ func (f *freezer) restoreLayouts(packed map[*ir.Node]bool) error {
 	}
 }
 
+// noteLayouts notes the strides of values that lie otherwise than before: none where
+// they are not known.
+func noteLayouts(changed, packed map[*ir.Node]bool) {
+	for n, is := range changed {
+		meta, one := valueOf(n)
+		if !is || !one {
+			continue
+		}
+		meta.Strides = nil
+		if packed[n] {
+			meta.Strides = channelsLastStrides(meta.Sizes)
+		}
+		n.Meta().Set(ir.MetaVal, meta)
+	}
+}
+
+// channelsLastStrides returns nil where a size is not known.
+func channelsLastStrides(s []ir.Size) []ir.Size {
+	var n [4]int64
+	for i := range n {
+		var known bool
+		if n[i], known = s[i].Known(); !known {
+			return nil
+		}
+	}
+	return []ir.Size{ir.SizeOf(n[1] * n[2] * n[3]), ir.SizeOf(1), ir.SizeOf(n[1] * n[3]), ir.SizeOf(n[1])}
+}
+
 // A layoutFix is an operand that reader needs as it was.
 type layoutFix struct {
 	reader, value *ir.Node
 	format        ir.MemoryFormat
+	noted         ir.TensorMeta // of the value, as it lay before
 }
 
 // otherLayouts finds the values that may lie otherwise than noted.
@@ -136,6 +167,7 @@ func (f *freezer) layOut(fixes []layoutFix) error {
 				return err
 			}
 			setFormat(c, x.format)
+			c.Meta().Set(ir.MetaVal, x.noted)
 			made[x.value] = c
 			f.applied(c, "%s is laid out again for %s", x.value, x.reader)
 		}

@@ -13,9 +13,10 @@ import (
 func (f *freezer) mergeLinears() error {
 	var order []*ir.Node
 	groups := map[*ir.Node][]*linearCall{} // by input
+	memory := mapMemory(f.graph)
 	for n := range f.graph.Nodes() {
 		c, _ := f.linear(n)
-		if c == nil || c.transposed || !f.slices(n) {
+		if c == nil || c.transposed || !canBeSliced(memory, n) {
 			continue
 		}
 		if c.fuse(); c.last != n {
@@ -39,7 +40,7 @@ func (f *freezer) mergeLinears() error {
 				f.kept(group[0].node, "%d layers: %s", len(group), choice)
 				continue
 			}
-			if err := f.mergeLinear(group); err != nil {
+			if err := f.mergeLinear(group, memory); err != nil {
 				return fmt.Errorf("%s: %w", input, err)
 			}
 		}
@@ -69,26 +70,25 @@ func mergeable(group []*linearCall) [][]*linearCall {
 
 var viewOp, reshapeOp = ir.OverloadOf("aten::view"), ir.OverloadOf("aten::reshape")
 
-// slices reports whether all that reads n can read a slice of a larger result: what
-// takes any strides, and views, which become reshapes.
-func (f *freezer) slices(n *ir.Node) bool {
-	for u := range n.Users() {
-		if u.Func() == viewOp {
-			continue
-		}
-		if u.Op() == ir.Output || !anyStrides(u) {
-			return false
-		}
-		s := ir.Operators().Lookup(u.Func().Op())
-		if s == nil || len(s.Effects().Writes) > 0 || s.Effects().View && u.Func() != reshapeOp && u.Func().Op() != "aten::transpose.int" {
-			return false
+// canBeSliced reports whether a slice of a larger result can stand for n: nobody writes or
+// returns its memory, and what reads it, or a view of it, takes any strides. A view
+// itself does once it is a reshape.
+func canBeSliced(m *memoryMap, n *ir.Node) bool {
+	if m.is(m.written, n) || m.is(m.returned, n) {
+		return false
+	}
+	for _, member := range m.members[n] {
+		for u := range member.Users() {
+			if u.Func() != viewOp && !anyStrides(u) {
+				return false
+			}
 		}
 	}
 	return true
 }
 
 // mergeLinear makes one layer of several, at the place of the first.
-func (f *freezer) mergeLinear(group []*linearCall) error {
+func (f *freezer) mergeLinear(group []*linearCall, memory *memoryMap) error {
 	first := group[0]
 	weights, biases := make([]*torch.Tensor, len(group)), make([]*torch.Tensor, len(group))
 	total := int64(0)
@@ -133,9 +133,9 @@ func (f *freezer) mergeLinear(group []*linearCall) error {
 			return err
 		}
 		start += c.out
-		for u := range c.node.Users() {
-			if u.Func() == viewOp {
-				_ = u.SetTarget(reshapeOp) // takes the same
+		for _, member := range memory.members[c.node] {
+			if member.Func() == viewOp {
+				_ = member.SetTarget(reshapeOp) // takes the same
 			}
 		}
 		if err := f.replace(c.node, slice); err != nil {

@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"errors"
 	"math"
 	"strings"
 
@@ -95,14 +96,14 @@ const layerNorm = "return torch.ops.aten.layer_norm.default(x, [LAST], weight, b
 // fusePatterns replaces patterns of operators by the operator that computes them.
 func (f *freezer) fusePatterns() error {
 	for _, fusion := range fusions {
-		if err := f.fuse(&fusion); err != nil {
+		if err := f.fusePattern(&fusion); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *freezer) fuse(p *fusion) error {
+func (f *freezer) fusePattern(p *fusion) error {
 	pattern, err := function(p.inputs, p.pattern)
 	if err != nil {
 		return err
@@ -118,20 +119,22 @@ func (f *freezer) fuse(p *fusion) error {
 		return function(p.inputs, text)
 	}
 	replaced, err := rewriter.Replace(f.module, pattern, rewriter.Commutative(), rewriter.LooseArguments(), rewriter.FilterBy(fits), rewriter.WithFunc(make))
-	if err != nil {
-		return err
-	}
-	f.fused(p.name, replaced)
-	return nil
+	return f.fused(p.name, replaced, err)
 }
 
-// fused reports replaced patterns and notes their values.
-func (f *freezer) fused(name string, replaced []rewriter.Replaced) {
+// fused reports replaced patterns and notes their values. A match that cannot be
+// replaced in the order of the graph's effects is left, with those behind it.
+func (f *freezer) fused(name string, replaced []rewriter.Replaced, err error) error {
 	for _, r := range replaced {
 		last := r.Made[len(r.Made)-1]
 		last.Meta().CopyFrom(r.Result[0].Meta())
 		f.applied(last, "%s of %d nodes", name, len(r.Removed))
 	}
+	if errors.Is(err, ir.ErrRuntime) {
+		f.report.Kept = append(f.report.Kept, NotApplied{f.rewrite, name, err.Error()})
+		return nil
+	}
+	return err
 }
 
 // function reads the body of a function of inputs as a graph.
