@@ -319,7 +319,7 @@ func isPlain(v any) bool {
 
 // plainRepr writes a plain value as Python does.
 func plainRepr(v any) string {
-	text := ""
+	var text string
 	switch v := v.(type) {
 	case nil:
 		text = "None"
