@@ -229,6 +229,9 @@ func (p *parser) globalExpression() (expression, error) {
 	if err != nil {
 		return expression{}, err
 	}
+	if p.tok.kind == tokenName {
+		return expression{}, p.fail("the end of the line")
+	}
 	if !p.atLineEnd() {
 		// complex(0.0, 1.0) + x: the call was a literal
 		p.lexer, p.depth = start, depth
@@ -309,10 +312,8 @@ func (p *parser) arguments() (args []Arg, kwargs []Keyword, err error) {
 			}
 			args = append(args, v)
 		}
-		if !p.isSymbol(")") {
-			if err := p.expect(","); err != nil {
-				return nil, nil, err
-			}
+		if err := p.separator(")"); err != nil {
+			return nil, nil, err
 		}
 	}
 	p.next()

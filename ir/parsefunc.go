@@ -21,6 +21,18 @@ func (p *parser) expect(text string) error {
 	return nil
 }
 
+// separator reads the comma between items of a list that end closes; there is none
+// behind the last.
+func (p *parser) separator(end string) error {
+	switch {
+	case p.isSymbol(","):
+		p.next()
+	case !p.isSymbol(end):
+		return p.fail(quoted(",") + " or " + quoted(end))
+	}
+	return nil
+}
+
 func quoted(s string) string { return `"` + s + `"` }
 
 // A function is the def being read.

@@ -195,11 +195,20 @@ func (p *parser) dict() (Arg, error) {
 	var pairs []Pair
 	at := map[string]int{}
 	for !p.isSymbol("}") {
+		pos := p.tok.pos
 		k, err := p.literal()
 		if err != nil {
 			return nil, err
 		}
 		if err := p.expect(":"); err != nil {
+			return nil, err
+		}
+		Walk(k, func(a Arg) {
+			if n, ok := a.(*Node); ok && err == nil {
+				err = p.failAt(pos, "a key that is no value of the graph", quoted(n.Name()))
+			}
+		})
+		if err != nil {
 			return nil, err
 		}
 		v, err := p.literal()
@@ -213,10 +222,8 @@ func (p *parser) dict() (Arg, error) {
 			at[text] = len(pairs)
 			pairs = append(pairs, Pair{k, v})
 		}
-		if !p.isSymbol("}") {
-			if err := p.expect(","); err != nil {
-				return nil, err
-			}
+		if err := p.separator("}"); err != nil {
+			return nil, err
 		}
 	}
 	p.next()

@@ -56,11 +56,11 @@ func (p *parser) typeText() (string, error) {
 			return "", err
 		}
 		args = append(args, a)
+		if err := p.separator("]"); err != nil {
+			return "", err
+		}
 		if p.isSymbol("]") {
 			break
-		}
-		if err := p.expect(","); err != nil {
-			return "", err
 		}
 	}
 	p.next()
