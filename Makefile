@@ -18,7 +18,7 @@ SHELL       := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup demo test lint bench bench-quick bench-models bench-ir fuzz parity reference reference-test upstream-tests gotorch gotorch-test clean
+.PHONY: help build setup demo test lint bench bench-quick bench-reference bench-go bench-ir fuzz parity reference reference-test upstream-tests gotorch gotorch-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,17 +50,20 @@ $(testsum): scripts/testsum/main.go
 lint: ## gofmt, vet, and the pinned golangci-lint where it can be fetched
 	@bash scripts/lint.sh
 
-bench: setup ## run the benchmarks: BENCH=regexp COUNT=n
+bench: setup reference bench-reference ## everything against PyTorch and onnxruntime (an hour or two): writes docs/performance.md
+	@$(GO) run ./scripts/bench -chains -networks all -load mobilenet_v2,lstm -write docs/performance.md
+
+bench-quick: setup reference ## operators and networks, this module and Python without compilers: minutes
+	@$(GO) run ./scripts/bench -chains -rounds 10 -networks all -network-rounds 5 -executors quick -batch 1 -threads 1
+
+bench-reference: reference
+	@bash scripts/bench/reference.sh
+
+bench-go: setup ## run the Go benchmarks: BENCH=regexp COUNT=n
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
 
 bench-ir: reference ## graphs of 10,000 and 100,000 nodes, here and in torch.fx: writes docs/bench-ir.md
 	@$(GO) run ./scripts/benchir --python third_party/reference/bin/python --out docs/bench-ir.md
-
-bench-quick: setup reference ## what an operator costs, against a bare C++ loop and PyTorch; writes docs/performance.md
-	@$(GO) run ./scripts/bench -rounds 30 -write docs/performance.md
-
-bench-models: setup reference ## networks, frozen, against PyTorch eager and compiled (minutes); writes docs/performance.md
-	@$(GO) run ./scripts/bench -models all -compile -rounds 20 -write docs/performance.md
 
 fuzz: ## run every fuzz target for FUZZTIME each (60s)
 	@bash scripts/fuzz.sh $(FUZZTIME)

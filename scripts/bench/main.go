@@ -1,12 +1,16 @@
-// Command bench measures what an operator costs in a run: a Plan and an
-// Interpreter of this module against a bare C++ loop in the same process and
-// against PyTorch from Python, all in turn within one run of the command.
+// Command bench measures this module against PyTorch and onnxruntime, all in turn
+// within one run of the command.
 //
-//	go run ./scripts/bench [-rounds n] [-write docs/performance.md]
-//	go run ./scripts/bench -models all [-compile] [-rounds n] [-write docs/performance.md]
-//	go run ./scripts/bench -soak 100000
+//	go run ./scripts/bench [-rounds n]                what an operator costs
+//	go run ./scripts/bench -networks all [-load all]  networks; runs from many goroutines
+//	go run ./scripts/bench -soak 100000               one plan, 64 goroutines, 50 shapes
 //
-// It prints Markdown tables; -write puts them between the markers of that file.
+// Operators: a Plan and an Interpreter against a bare C++ loop in the same process and
+// against PyTorch from Python. Networks: each executor in a process of its own, see
+// package worker; -executors, -batch and -threads choose among them.
+//
+// It prints Markdown tables; -write puts them between the markers of that file, and
+// what they were made of into the JSON beside it, from which plots are drawn.
 package main
 
 import (
@@ -35,23 +39,79 @@ import (
 )
 
 func main() {
-	rounds := flag.Int("rounds", 30, "how often each contender is measured, all in turn")
-	write := flag.String("write", "", "file whose section between the markers is replaced")
-	nets := flag.String("models", "", "measure networks instead: names with commas between, or all")
-	compile := flag.Bool("compile", false, "with -models: torch.compile with freezing, too, which takes minutes")
-	soaked := flag.Int("soak", 0, "run one plan so often from 64 goroutines instead, and watch memory and threads")
-	flag.Parse()
-	do := func() error { return run(*rounds, *write) }
-	if *soaked > 0 {
-		do = func() error { return soak(*soaked) }
-	}
-	if *nets != "" {
-		do = func() error { return runModels(*nets, *rounds, *compile, *write) }
-	}
-	if err := do(); err != nil {
+	if err := command(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+func command() error {
+	chains := flag.Bool("chains", false, "measure what operators cost; the default where nothing else is chosen")
+	rounds := flag.Int("rounds", 30, "how often each contender is measured on chains, all in turn")
+	networks := flag.String("networks", "", "measure networks: names with commas between, or all")
+	networkRounds := flag.Int("network-rounds", 10, "how often each executor runs a network, all in turn")
+	load := flag.String("load", "", "measure networks under runs from 1, 2, 8 and 64 goroutines: names, or all")
+	who := flag.String("executors", "all", "names with commas between; all; or quick: this module's and Python eager, no compiler")
+	batch := flag.String("batch", "1,8", "sizes of batches of networks")
+	threads := flag.String("threads", "1,2", "numbers of threads that one run of a network may use")
+	write := flag.String("write", "", "file whose sections between the markers are replaced")
+	soaked := flag.Int("soak", 0, "run one plan so often from 64 goroutines instead, and watch memory and threads")
+	serve := flag.String("worker", "", "be the worker of this executor, for the folder given")
+	flag.Parse()
+	if *soaked > 0 {
+		return soak(*soaked)
+	}
+	counts := map[string][]int{}
+	for name, list := range map[string]string{"batch": *batch, "threads": *threads} {
+		for text := range strings.SplitSeq(list, ",") {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				return fmt.Errorf("-%s: expected numbers with commas between, got %q", name, list)
+			}
+			counts[name] = append(counts[name], n)
+		}
+	}
+	if *serve != "" {
+		return serveNetwork(flag.Arg(0), *serve, counts["threads"][0])
+	}
+	g := &grid{batch: counts["batch"], threads: counts["threads"], rounds: *networkRounds}
+	var err error
+	if g.executors, err = executorsOf(*who); err != nil {
+		return err
+	}
+	spelled := "go run ./scripts/bench " + strings.Join(os.Args[1:], " ")
+	r := &results{}
+	if *chains || *networks == "" && *load == "" {
+		if r.Chains, err = measureChains(*rounds, *who != "quick"); err != nil {
+			return err
+		}
+		r.Chains.Command = spelled
+		fmt.Print(r.Chains.table())
+	}
+	if *networks != "" {
+		if g.networks, err = chosen(*networks, networkNames); err != nil {
+			return err
+		}
+		if r.Networks, err = g.measureNetworks(); err != nil {
+			return err
+		}
+		r.Networks.Command = spelled
+		fmt.Print(r.Networks.table())
+	}
+	if *load != "" {
+		if g.networks, err = chosen(*load, networkNames); err != nil {
+			return err
+		}
+		if r.Load, err = g.measureLoad(); err != nil {
+			return err
+		}
+		r.Load.Command = spelled
+		fmt.Print(r.Load.table())
+	}
+	if *write == "" {
+		return nil
+	}
+	return r.write(*write)
 }
 
 // A contender runs a chain so often and returns how long that took.
@@ -69,57 +129,47 @@ type chain struct {
 	contenders []*contender
 }
 
-func run(rounds int, write string) error {
+// compiled is what takes a compiler, and so a while.
+const compiled = "Python torch.compile with freezing"
+
+// measureChains is what operators cost, against torch.compile too on demand.
+func measureChains(rounds int, compile bool) (*chainReport, error) {
 	py, err := startPython("chains.py")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer py.close()
 	pointwise, err := pointwiseChain(py)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	linears, err := linearChain(py)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	chains := []*chain{pointwise, linears}
 	for _, c := range large {
 		chain, err := c.chain(py)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		chains = append(chains, chain)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Machine: %s; `go run ./scripts/bench -rounds %d`; %s; nanoseconds of CPU time an operator, one thread, no gradients.\n", machine(), rounds, py.version)
+	report := &chainReport{Machine: machineNow() + "; " + py.version}
 	for _, c := range chains {
-		if err := c.measure(rounds); err != nil {
-			return err
+		if !compile {
+			c.contenders = slices.DeleteFunc(c.contenders, func(x *contender) bool { return x.name == compiled })
 		}
-		c.table(&b)
+		if err := c.measure(rounds); err != nil {
+			return nil, err
+		}
+		result := chainResult{Title: c.title}
+		for _, x := range c.contenders {
+			result.Rows = append(result.Rows, chainRow{x.name, spreadOf(x.took)})
+		}
+		report.Chains = append(report.Chains, result)
 	}
-	fmt.Print(b.String())
-	if write == "" {
-		return nil
-	}
-	return replaceSection(write, "", b.String())
-}
-
-func runModels(names string, rounds int, compile bool, write string) error {
-	var chosen []string
-	if names != "all" {
-		chosen = strings.Split(names, ",")
-	}
-	table, err := models(chosen, rounds, compile)
-	if err != nil {
-		return err
-	}
-	fmt.Print(table)
-	if write == "" {
-		return nil
-	}
-	return replaceSection(write, " -models", table)
+	return report, nil
 }
 
 // measure runs every contender in turn, each for some ten milliseconds.
@@ -149,20 +199,6 @@ func (c *chain) measure(rounds int) error {
 		}
 	}
 	return nil
-}
-
-func (c *chain) table(b *strings.Builder) {
-	fmt.Fprintf(b, "\n%s:\n\n| | minimum | median | minimum against Plan |\n|---|---|---|---|\n", c.title)
-	var plan float64
-	for _, x := range c.contenders {
-		slices.Sort(x.took)
-		if x.name == "Plan" {
-			plan = x.took[0]
-		}
-	}
-	for _, x := range c.contenders {
-		fmt.Fprintf(b, "| %s | %.0f | %.0f | %.2f |\n", x.name, x.took[0], x.took[len(x.took)/2], x.took[0]/plan)
-	}
 }
 
 // pointwiseChain is 64 pointwise operators on 64 elements.
@@ -329,7 +365,7 @@ func (c *chain) addPython(py *python, name string) {
 }
 
 func (c *chain) addCompiled(py *python, name string) {
-	c.contenders = append(c.contenders, &contender{name: "Python torch.compile with freezing", ops: c.operators, run: func(times int) (time.Duration, error) {
+	c.contenders = append(c.contenders, &contender{name: compiled, ops: c.operators, run: func(times int) (time.Duration, error) {
 		return py.run(name+"/compile", times)
 	}})
 }
@@ -412,6 +448,13 @@ func machine() string {
 		capability = ", " + info.CPUCapability
 	}
 	return fmt.Sprintf("%s%s, %d processors, %s", model, capability, runtime.NumCPU(), runtime.Version())
+}
+
+// machineNow is the machine and how many others wanted its processors as measuring began.
+func machineNow() string {
+	data, _ := os.ReadFile("/proc/loadavg")
+	load, _, _ := strings.Cut(string(data), " ")
+	return fmt.Sprintf("Machine: %s, load %s at the start", machine(), load)
 }
 
 // replaceSection puts text between the markers of a file, of which there is a pair for

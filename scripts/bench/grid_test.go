@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNetworkNamesAreThoseOfPython(t *testing.T) {
+	source, err := os.ReadFile("networks.py")
+	require.NoError(t, err)
+	var names []string
+	for _, m := range regexp.MustCompile(`(?m)^    "([^"]+)": \(`).FindAllSubmatch(source, -1) {
+		names = append(names, string(m[1]))
+	}
+	require.Equal(t, networkNames, names)
+}
+
+func TestExecutorsOf(t *testing.T) {
+	names := func(list string) (names []string) {
+		all, err := executorsOf(list)
+		require.NoError(t, err)
+		for _, e := range all {
+			names = append(names, e.name)
+		}
+		return names
+	}
+	require.Len(t, names("all"), len(executors))
+	require.Equal(t, []string{"frozen", "plan", "go-interpreter", "eager"}, names("quick"))
+	require.Equal(t, []string{"plan", "eager"}, names("eager,plan"), "in the table's order")
+	_, err := executorsOf("fastest")
+	require.ErrorContains(t, err, `got "fastest"`)
+}
+
+func TestNetworkTable(t *testing.T) {
+	c := cell{"lstm", 1, 1}
+	r := &networkReport{Command: "c", Machine: "m", Versions: []string{"v"}, Notes: []string{"a note"}, Results: []measurement{
+		{c, "frozen", "Plan, frozen", spread{3, 4}, spread{2, 3}, 10, 0},
+		{c, "eager", "Python eager", spread{6, 8}, spread{5, 6}, 20, 1e-7},
+		{cell{"lstm", 8, 2}, "frozen", "Plan, frozen", spread{1, 1}, spread{1, 1}, 1, 0},
+	}}
+	text := r.table()
+	require.Contains(t, text, "| network | batch | threads | Plan, frozen | Python eager |\n|---|---|---|---|---|\n")
+	require.Contains(t, text, "| lstm | 1 | 1 | 2.0 / 3.0 · 1.00 | 5.0 / 6.0 · 2.50 |", "processor time")
+	require.Contains(t, text, "| lstm | 1 | 1 | 3.0 / 4.0 · 1.00 | 6.0 / 8.0 · 2.00 |", "wall time")
+	require.Contains(t, text, "| lstm | 8 | 2 | 1.0 / 1.0 · 1.00 | - |", "what was not measured")
+	require.Contains(t, text, "\na note\n")
+	require.Empty(t, (*networkReport)(nil).table())
+}
+
+func TestSpreadOf(t *testing.T) {
+	require.Equal(t, spread{1, 3}, spreadOf([]float64{5, 3, 1}))
+	require.Equal(t, spread{2, 2}, spreadOf([]float64{2}))
+}
+
+func TestReplaceSection(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.md")
+	require.NoError(t, os.WriteFile(file, []byte("a\n<!-- begin of scripts/bench -load -->\nold\n<!-- end of scripts/bench -load -->\nb\n"), 0o644))
+	require.NoError(t, replaceSection(file, " -load", "new\n"))
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "a\n<!-- begin of scripts/bench -load -->\nnew\n<!-- end of scripts/bench -load -->\nb\n", string(got))
+	require.ErrorContains(t, replaceSection(file, "", "new\n"), "expected the markers")
+}

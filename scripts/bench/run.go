@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+
+	"github.com/torchfx-go/torchfx"
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/interpreter"
+	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/passes"
+	"github.com/torchfx-go/torchfx/script"
+	"github.com/torchfx-go/torchfx/scripts/bench/worker"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// loadNetwork makes a network of a folder ready in one of this module's executors.
+func loadNetwork(folder, executor string, threads int) (*worker.Network, error) {
+	manifest, err := worker.ReadManifest(folder)
+	if err != nil {
+		return nil, err
+	}
+	var inputs []any
+	for _, v := range manifest.Inputs {
+		data, err := manifest.Bytes(v)
+		if err != nil {
+			return nil, err
+		}
+		dtype, ok := dtypes[v.DType]
+		if !ok {
+			return nil, fmt.Errorf("%s: expected float32 or int64, got %s", v.Name, v.DType)
+		}
+		t, err := torch.FromBytes(dtype, v.Shape, data)
+		if err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, t)
+	}
+	run, err := open(folder, executor, threads)
+	if err != nil {
+		return nil, err
+	}
+	n := &worker.Network{Version: runtime.Version()}
+	// a shape is met once as eager code runs it, and planned from then on
+	for range 2 {
+		if err := once(run, inputs, func(t *torch.Tensor) error {
+			got, err := torch.Data[float32](t)
+			if err != nil {
+				return err
+			}
+			n.Difference, err = manifest.Difference(got)
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	n.Run = func() error { return once(run, inputs, func(*torch.Tensor) error { return nil }) }
+	return n, nil
+}
+
+var dtypes = map[string]ir.DType{"float32": ir.Float32, "int64": ir.Int64}
+
+type runner func(ctx context.Context, inputs ...any) (any, error)
+
+// open loads what an executor runs.
+func open(folder, executor string, threads int) (runner, error) {
+	if executor == "go-aoti" {
+		return openCompiled(filepath.Join(folder, fmt.Sprintf("aoti-%d.pt2", threads)), threads)
+	}
+	p, err := torchfx.Load(filepath.Join(folder, "program.pt2"), torchfx.WithThreads(threads))
+	if err != nil {
+		return nil, err
+	}
+	switch executor {
+	case "go-interpreter":
+		return p.Run, nil
+	case "plan":
+	case "frozen":
+		if _, err := p.Freeze(context.Background(), passes.FreezeThreads(threads)); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("expected an executor of this module, got %q", executor)
+	}
+	plan, err := p.Compile(interpreter.PlanThreads(threads))
+	if err != nil {
+		return nil, err
+	}
+	return plan.Run, nil
+}
+
+func openCompiled(path string, threads int) (runner, error) {
+	p, err := script.OpenPackage(path, script.Threads(threads))
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, inputs ...any) (any, error) {
+		flat := make([]*torch.Tensor, len(inputs))
+		for i, x := range inputs {
+			flat[i] = x.(*torch.Tensor)
+		}
+		out, err := p.Run(ctx, flat...)
+		if err != nil {
+			return nil, err
+		}
+		return out[0], nil
+	}, nil
+}
+
+// once runs a network, looks at its result and closes it.
+func once(run runner, inputs []any, look func(*torch.Tensor) error) error {
+	out, err := run(context.Background(), inputs...)
+	if err != nil {
+		return err
+	}
+	t, ok := out.(*torch.Tensor)
+	if !ok {
+		return fmt.Errorf("expected a tensor as result, got %T", out)
+	}
+	if err := look(t); err != nil {
+		return err
+	}
+	return t.Close()
+}
+
+// serveNetwork is this module's worker.
+func serveNetwork(folder, executor string, threads int) error {
+	if err := libtorch.Open(); err != nil {
+		return err
+	}
+	return worker.Serve(func() (*worker.Network, error) { return loadNetwork(folder, executor, threads) })
+}
