@@ -86,18 +86,16 @@ func (c *copier) module(m Module) Module {
 	if h, ok := made.(Holder); ok {
 		h.ExchangeTensors(func(_ string, t *torch.Tensor) *torch.Tensor { return c.tensor(t) })
 	}
-	v := reflect.ValueOf(made).Elem()
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
+	for f, v := range Fields(made) {
 		if !f.IsExported() || f.Anonymous {
 			continue
 		}
-		switch value := v.Field(i).Interface().(type) {
+		switch value := v.Interface().(type) {
 		case *torch.Tensor:
-			v.Field(i).Set(reflect.ValueOf(c.tensor(value)))
+			v.Set(reflect.ValueOf(c.tensor(value)))
 		case Module:
 			if !reflect.ValueOf(value).IsNil() {
-				v.Field(i).Set(reflect.ValueOf(c.module(value)))
+				v.Set(reflect.ValueOf(c.module(value)))
 			}
 		}
 	}

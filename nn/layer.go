@@ -68,7 +68,7 @@ var classes = sync.OnceValue(func() map[string]*class {
 
 // classOf returns the class of a layer, nil for any other module.
 func classOf(m Module) *class {
-	if _, ok := m.(layer); !ok {
+	if !isLayer(m) {
 		return nil
 	}
 	return classes()[typeName(m)]
@@ -140,7 +140,7 @@ func Arguments(m Module) (args []Option, ok bool) {
 
 // run calls a layer: a trace is told of it.
 func run(m layer, options []Option, args ...any) any {
-	if s := m.base().shadow; s != nil && s.Path != "" {
+	if s := m.base().shadow; s != nil && s.Path != "" && reflect.TypeOf(s.Of) == reflect.TypeOf(m) { // not of a struct that embeds the layer
 		given := args
 		for _, o := range options {
 			given = append(given[:len(given):len(given)], o)

@@ -1,6 +1,9 @@
 package nn
 
-import "iter"
+import (
+	"iter"
+	"reflect"
+)
 
 // A Module is a pointer to a struct that embeds [Base].
 type Module interface{ base() *Base }
@@ -49,8 +52,14 @@ type Container interface {
 	Exchange(value func(name string, child Module) Module)
 }
 
-// isLayer reports whether calling m's Forward enters m already.
-func isLayer(m Module) bool { _, ok := m.(interface{ layer() }); return ok }
+// isLayer reports whether calling m's Forward enters m already. A struct of another
+// package that embeds a layer is none.
+func isLayer(m Module) bool {
+	_, ok := m.(interface{ layer() })
+	return ok && reflect.TypeOf(m).Elem().PkgPath() == packagePath
+}
+
+var packagePath = reflect.TypeFor[Base]().PkgPath()
 
 // IsLayer reports whether m is a layer of this package other than a container:
 // what stays one node of a trace by default, as torch.nn's modules do.

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -85,7 +86,7 @@ func extraRepr(m Module) string {
 	}
 	c := classOf(m)
 	if c == nil {
-		return ""
+		return inheritedRepr(m)
 	}
 	var items []string
 	for _, it := range c.Repr {
@@ -100,6 +101,20 @@ func extraRepr(m Module) string {
 		items = append(items, text)
 	}
 	return strings.Join(items, ", ")
+}
+
+// inheritedRepr is what the layer that a struct embeds says of itself, "" where there is
+// none.
+func inheritedRepr(m Module) string {
+	v := reflect.ValueOf(m).Elem()
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.Anonymous && f.IsExported() && f.Type.Kind() == reflect.Struct {
+			if embedded, ok := v.Field(i).Addr().Interface().(layer); ok {
+				return extraRepr(embedded)
+			}
+		}
+	}
+	return ""
 }
 
 // hidden reports whether v is what extra_repr leaves out, in every place of a

@@ -88,18 +88,44 @@ func Describe(f reflect.StructField) Field {
 	return Field{name, Parameter}
 }
 
-var tensorType = reflect.TypeFor[*torch.Tensor]()
+var (
+	tensorType = reflect.TypeFor[*torch.Tensor]()
+	baseType   = reflect.TypeFor[Base]()
+)
+
+// Fields yields the fields of m's struct in order and, in the place of a struct that it
+// embeds, the fields of that: embedding is what inheriting is in Python, so they are m's
+// own. Base is left out.
+func Fields(m Module) iter.Seq2[reflect.StructField, reflect.Value] {
+	return func(yield func(reflect.StructField, reflect.Value) bool) {
+		fields(reflect.ValueOf(m).Elem(), yield)
+	}
+}
+
+func fields(v reflect.Value, yield func(reflect.StructField, reflect.Value) bool) bool {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		switch {
+		case f.Type == baseType:
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			if !fields(v.Field(i), yield) {
+				return false
+			}
+		case !yield(f, v.Field(i)):
+			return false
+		}
+	}
+	return true
+}
 
 // state yields the tensor fields of m in order, then what it holds otherwise.
 func state(m Module) iter.Seq2[Field, *torch.Tensor] {
 	return func(yield func(Field, *torch.Tensor) bool) {
-		v := reflect.ValueOf(m).Elem()
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
+		for f, v := range Fields(m) {
 			if !f.IsExported() || f.Type != tensorType {
 				continue
 			}
-			if !yield(Describe(f), v.Field(i).Interface().(*torch.Tensor)) {
+			if !yield(Describe(f), v.Interface().(*torch.Tensor)) {
 				return
 			}
 		}
@@ -149,13 +175,10 @@ func members(m Module) iter.Seq2[string, Module] {
 				}
 			}
 		}
-		v := reflect.ValueOf(m).Elem()
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
+		for f, value := range Fields(m) {
 			if !f.IsExported() || f.Anonymous {
 				continue
 			}
-			value := v.Field(i)
 			if k := value.Kind(); k != reflect.Pointer && k != reflect.Interface || value.IsNil() {
 				continue
 			}

@@ -11,7 +11,6 @@ import (
 var (
 	tensorType = reflect.TypeFor[*torch.Tensor]()
 	moduleType = reflect.TypeFor[nn.Module]()
-	baseType   = reflect.TypeFor[nn.Base]()
 )
 
 // A caster makes shadows of the modules of one trace. A module or tensor that
@@ -55,18 +54,14 @@ func (c *caster) cast(m nn.Module, path string) nn.Module {
 			return c.parameter(value, join(path, name))
 		})
 	}
-	c.fields(reflect.ValueOf(made).Elem(), m, path)
+	c.fields(made, m, path)
 	nn.Cast(made, &nn.Shadow{Path: path, Of: m, Caller: c.t})
 	return made
 }
 
 // fields puts what stands for tensors and modules into the fields of a copy.
-func (c *caster) fields(v reflect.Value, m nn.Module, path string) {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if f.Type == baseType || f.Anonymous && f.Type.Kind() == reflect.Struct {
-			continue
-		}
+func (c *caster) fields(made, m nn.Module, path string) {
+	for f, field := range nn.Fields(made) {
 		if !f.IsExported() {
 			if f.Type == tensorType || f.Type.Implements(moduleType) {
 				c.fail("trace %s: expected exported fields only to hold tensors and modules, got %T.%s: it would be left out of the trace",
@@ -74,7 +69,6 @@ func (c *caster) fields(v reflect.Value, m nn.Module, path string) {
 			}
 			continue
 		}
-		field := v.Field(i)
 		switch value := field.Interface().(type) {
 		case *torch.Tensor:
 			if value == nil {
