@@ -48,7 +48,22 @@ func TestNetworkTable(t *testing.T) {
 	require.Contains(t, text, "| lstm | 1 | 1 | 3.0 / 4.0 · 1.00 | 6.0 / 8.0 · 2.00 |", "wall time")
 	require.Contains(t, text, "| lstm | 8 | 2 | 1.0 / 1.0 · 1.00 | - |", "what was not measured")
 	require.Contains(t, text, "\na note\n")
-	require.Empty(t, (*networkReport)(nil).table())
+}
+
+func TestKeep(t *testing.T) {
+	of := func(command string, names ...string) *networkReport {
+		r := &networkReport{Command: command}
+		for _, n := range names {
+			r.Results = append(r.Results, measurement{cell: cell{n, 1, 1}})
+		}
+		return r
+	}
+	load := &loadReport{Command: "load"}
+	before := &results{Load: load, Networks: []*networkReport{of("a", "lstm", "resnet18"), of("b", "vit_b_16")}}
+	r := &results{Networks: []*networkReport{of("c", "resnet18", "vit_b_16")}}
+	r.keep(before)
+	require.Equal(t, []*networkReport{of("c", "resnet18", "vit_b_16"), of("a", "lstm")}, r.Networks)
+	require.Same(t, load, r.Load)
 }
 
 func TestSpreadOf(t *testing.T) {

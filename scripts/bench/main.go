@@ -92,11 +92,13 @@ func command() error {
 		if g.networks, err = chosen(*networks, networkNames); err != nil {
 			return err
 		}
-		if r.Networks, err = g.measureNetworks(); err != nil {
+		report, err := g.measureNetworks()
+		if err != nil {
 			return err
 		}
-		r.Networks.Command = spelled
-		fmt.Print(r.Networks.table())
+		report.Command = spelled
+		fmt.Print(report.table())
+		r.Networks = append(r.Networks, report)
 	}
 	if *load != "" {
 		if g.networks, err = chosen(*load, networkNames); err != nil {

@@ -68,6 +68,7 @@ def main():
         for _ in range(int(numbers[0])):
             run(*inputs)
         print(time.perf_counter_ns() - start, time.process_time_ns() - cpu, flush=True)
+    os._exit(0)  # nothing is left to save, and compilers take long to clean up
 
 
 if __name__ == "__main__":

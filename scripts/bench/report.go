@@ -8,14 +8,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// results is the file that plots are drawn from: what each part of the benchmark measured last.
+// results is the file that plots are drawn from: what each part of the benchmark
+// measured last. Networks have a report for each run of the command that measured a
+// cell last, since all of them take hours.
 type results struct {
-	Chains   *chainReport   `json:"chains,omitempty"`
-	Networks *networkReport `json:"networks,omitempty"`
-	Load     *loadReport    `json:"load,omitempty"`
+	Chains   *chainReport     `json:"chains,omitempty"`
+	Networks []*networkReport `json:"networks,omitempty"`
+	Load     *loadReport      `json:"load,omitempty"`
 }
 
 // A chainReport is what operators cost.
@@ -36,13 +39,26 @@ type chainRow struct {
 	spread
 }
 
-// write puts what was measured between the markers of a Markdown file and, with what was measured
-// before, into the JSON beside it, and draws the plots.
+// write puts what was measured between the markers of a Markdown file and, with what
+// was measured before, into the JSON beside it, and draws the plots.
 func (r *results) write(file string) error {
-	for _, part := range []struct {
-		flags string
-		text  string
-	}{{"", r.Chains.table()}, {" -networks", r.Networks.table()}, {" -load", r.Load.table()}} {
+	name := strings.TrimSuffix(file, ".md") + ".json"
+	before := &results{}
+	data, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(data, before)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.keep(before)
+	var networks []string
+	for _, n := range r.Networks {
+		networks = append(networks, n.table())
+	}
+	for _, part := range []struct{ flags, text string }{
+		{"", r.Chains.table()}, {" -networks", strings.Join(networks, "\n")}, {" -load", r.Load.table()},
+	} {
 		if part.text == "" {
 			continue
 		}
@@ -50,31 +66,35 @@ func (r *results) write(file string) error {
 			return err
 		}
 	}
-	name := strings.TrimSuffix(file, ".md") + ".json"
-	all := &results{}
-	data, err := os.ReadFile(name)
-	if err == nil {
-		err = json.Unmarshal(data, all)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if r.Chains != nil {
-		all.Chains = r.Chains
-	}
-	if r.Networks != nil {
-		all.Networks = r.Networks
-	}
-	if r.Load != nil {
-		all.Load = r.Load
-	}
-	if data, err = json.MarshalIndent(all, "", " "); err != nil {
+	if data, err = json.MarshalIndent(r, "", " "); err != nil {
 		return err
 	}
 	if err := os.WriteFile(name, append(data, '\n'), 0o644); err != nil {
 		return err
 	}
 	return plot(name)
+}
+
+// keep adds what was measured before and not again.
+func (r *results) keep(before *results) {
+	if r.Chains == nil {
+		r.Chains = before.Chains
+	}
+	if r.Load == nil {
+		r.Load = before.Load
+	}
+	again := map[cell]bool{}
+	for _, n := range r.Networks {
+		for _, m := range n.Results {
+			again[m.cell] = true
+		}
+	}
+	for _, old := range before.Networks {
+		old.Results = slices.DeleteFunc(old.Results, func(m measurement) bool { return again[m.cell] })
+		if len(old.Results) > 0 {
+			r.Networks = append(r.Networks, old)
+		}
+	}
 }
 
 // plot draws the pictures beside the results.
@@ -117,9 +137,6 @@ func (c chainResult) minimum(name string) float64 {
 }
 
 func (r *networkReport) table() string {
-	if r == nil {
-		return ""
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s; `%s`; %s.\n", r.Machine, r.Command, strings.Join(r.Versions, ", "))
 	for _, t := range []struct {

@@ -35,6 +35,7 @@ func (e executor) start(folder string, threads int) (*process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is the benchmark's alone
 	var complaints strings.Builder
 	cmd.Stderr = &complaints
+	cmd.WaitDelay = 10 * time.Second // processes of a compiler may hold its output
 	p := &process{wait: cmd.Wait}
 	if p.in, err = cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ type results struct {
 			}
 		}
 	}
-	Networks *struct {
+	Networks []struct {
 		Results []struct {
 			Network, Executor, Title string
 			Batch, Threads           int
@@ -164,19 +164,21 @@ func (r *results) chains(file string) error {
 func (r *results) networks(file string) error {
 	var groups, series []string
 	at, eager := map[[2]string]float64{}, map[string]float64{}
-	for _, m := range r.Networks.Results {
-		if m.Batch != 1 || m.Threads != 1 {
-			continue
-		}
-		at[[2]string{m.Network, m.Title}] = m.CPU.Minimum
-		if m.Executor == "eager" {
-			eager[m.Network] = m.CPU.Minimum
-		}
-		if !slices.Contains(groups, m.Network) {
-			groups = append(groups, m.Network)
-		}
-		if !slices.Contains(series, m.Title) {
-			series = append(series, m.Title)
+	for _, run := range r.Networks {
+		for _, m := range run.Results {
+			if m.Batch != 1 || m.Threads != 1 {
+				continue
+			}
+			at[[2]string{m.Network, m.Title}] = m.CPU.Minimum
+			if m.Executor == "eager" {
+				eager[m.Network] = m.CPU.Minimum
+			}
+			if !slices.Contains(groups, m.Network) {
+				groups = append(groups, m.Network)
+			}
+			if !slices.Contains(series, m.Title) {
+				series = append(series, m.Title)
+			}
 		}
 	}
 	if groups == nil {
@@ -185,6 +187,7 @@ func (r *results) networks(file string) error {
 	p := plot.New()
 	p.Title.Text = "CPU time of a run against Python eager's, batch 1, one thread"
 	p.Y.Label.Text = "minimum / eager's minimum"
+	p.Add(plotter.NewGrid())
 	err := bars(p, groups, series, func(group, series string) float64 {
 		if eager[group] == 0 {
 			return 0
@@ -197,7 +200,6 @@ func (r *results) networks(file string) error {
 	p.X.Min, p.X.Max = -0.6, float64(len(groups))-0.4
 	p.Y.Max = math.Ceil(2*p.Y.Max)/2 + 1 // room for the legend
 	p.Y.Tick.Marker = every(0.5)
-	p.Add(plotter.NewGrid())
 	return p.Save(24*vg.Centimeter, 12*vg.Centimeter, file)
 }
 
