@@ -27,8 +27,9 @@ type grid struct {
 }
 
 // each prepares every network and starts its executors, and calls f for each batch and
-// number of threads with those that work. Why others do not is returned. After an
-// interrupt what is going on is finished, and nothing more begun.
+// number of threads with those that work. Why others do not is noted. What fails does
+// not keep the rest from being measured; after an interrupt what is going on is
+// finished, and nothing more begun.
 func (g *grid) each(f func(c cell, running []*contestant) error) (notes []string, err error) {
 	if slices.ContainsFunc(g.executors, func(e executor) bool { return e.side == onnxSide }) {
 		if err := buildOnnx(); err != nil {
@@ -42,17 +43,19 @@ func (g *grid) each(f func(c cell, running []*contestant) error) (notes []string
 			for _, threads := range g.threads {
 				c := cell{network, batch, threads}
 				if interrupted.Err() != nil {
-					return append(notes, fmt.Sprintf("Interrupted before %s.", c)), nil
+					return append(notes, fmt.Sprintf("Interrupted before %s.", c)), err
 				}
-				absent, err := g.measure(c, f)
-				if err != nil {
-					return nil, fmt.Errorf("%s: %w", c, err)
-				}
+				absent, failed := g.measure(c, f)
 				notes = append(notes, absent...)
+				if failed != nil {
+					failed = fmt.Errorf("%s: %w", c, failed)
+					notes = append(notes, "Failed: "+failed.Error())
+					err = errors.Join(err, failed)
+				}
 			}
 		}
 	}
-	return notes, nil
+	return notes, err
 }
 
 // A cell is one network under one load.

@@ -81,6 +81,7 @@ func command() error {
 	}
 	spelled := "go run ./scripts/bench " + strings.Join(os.Args[1:], " ")
 	r := &results{}
+	var failed error // of networks: the others count all the same
 	if *chains || *networks == "" && *load == "" {
 		if r.Chains, err = measureChains(*rounds, *who != "quick"); err != nil {
 			return err
@@ -93,9 +94,7 @@ func command() error {
 			return err
 		}
 		report, err := g.measureNetworks()
-		if err != nil {
-			return err
-		}
+		failed = errors.Join(failed, err)
 		report.Command = spelled
 		fmt.Print(report.table())
 		r.Networks = append(r.Networks, report)
@@ -104,16 +103,15 @@ func command() error {
 		if g.networks, err = chosen(*load, networkNames); err != nil {
 			return err
 		}
-		if r.Load, err = g.measureLoad(); err != nil {
-			return err
-		}
+		r.Load, err = g.measureLoad()
+		failed = errors.Join(failed, err)
 		r.Load.Command = spelled
 		fmt.Print(r.Load.table())
 	}
 	if *write == "" {
-		return nil
+		return failed
 	}
-	return r.write(*write)
+	return errors.Join(failed, r.write(*write))
 }
 
 // A contender runs a chain so often and returns how long that took.

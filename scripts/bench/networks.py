@@ -14,6 +14,9 @@ def vision(name):
         if isinstance(m, torch.nn.BatchNorm2d):
             torch.nn.init.normal_(m.running_mean, std=0.1)
             torch.nn.init.uniform_(m.running_var, 0.5, 1.5)
+    for p in model.parameters():  # and the head of a fresh vit gives zeros
+        if p.dim() > 1 and not p.any():
+            torch.nn.init.normal_(p, std=0.02)
     return model
 
 

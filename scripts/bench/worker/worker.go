@@ -78,6 +78,9 @@ func (m *Manifest) Difference(got []float32) (float64, error) {
 		}
 		apart, largest = max(apart, math.Abs(a-b)), max(largest, math.Abs(a))
 	}
+	if largest == 0 {
+		return 0, fmt.Errorf("expected an output of Python's that is not zero everywhere")
+	}
 	return apart / largest, nil
 }
 

@@ -91,6 +91,10 @@ func TestDifference(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "inputs.json"), []byte(`{"inputs": [], "output": {"name": "output", "dtype": "float32", "shape": [3], "file": "output.bin"}}`), 0o644))
 	m, err := ReadManifest(dir)
 	require.NoError(t, err)
+	zeros := &Manifest{Output: Value{File: "zeros.bin"}, folder: dir}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "zeros.bin"), make([]byte, 8), 0o644))
+	_, err = zeros.Difference([]float32{0, 0})
+	require.ErrorContains(t, err, "zero everywhere")
 	nan := float32(math.NaN())
 	for _, c := range []struct {
 		name string
