@@ -101,17 +101,25 @@ func Bind[F any](m Module, f F) F {
 		}
 		result := s.Caller.CallModule(s, args, func() any {
 			if ft.IsVariadic() {
-				return pack(fv.CallSlice(in))
+				return Results(fv.CallSlice(in))
 			}
-			return pack(fv.Call(in))
+			return Results(fv.Call(in))
 		})
 		return unpack(result, ft)
 	})
 	return bound.Interface().(F)
 }
 
-// pack makes one value of a function's results: none is None, several a tuple.
-func pack(out []reflect.Value) any {
+// Results makes one value of what a function of a model returned: none is None, several
+// are a tuple. A last result of type error is no value: one that is not nil fails the
+// call, as every error inside a model does, by a panic with a *torch.Error.
+func Results(out []reflect.Value) any {
+	if n := len(out); n > 0 && out[n-1].Type() == errorType {
+		if err, _ := out[n-1].Interface().(error); err != nil {
+			panic(&torch.Error{Op: "forward", Err: err})
+		}
+		out = out[:n-1]
+	}
 	switch len(out) {
 	case 0:
 		return nil
@@ -125,24 +133,31 @@ func pack(out []reflect.Value) any {
 	return tuple
 }
 
+var errorType = reflect.TypeFor[error]()
+
 // unpack gives a module's result the types of a function's results.
 func unpack(result any, ft reflect.Type) []reflect.Value {
-	if ft.NumOut() == 0 {
-		return nil
+	n := ft.NumOut()
+	out := make([]reflect.Value, n)
+	if n > 0 && ft.Out(n-1) == errorType {
+		n--
+		out[n] = reflect.Zero(errorType)
 	}
-	if ft.NumOut() == 1 {
-		return []reflect.Value{torch.Convert(result, ft.Out(0))}
+	if n == 1 {
+		out[0] = torch.Convert(result, ft.Out(0))
 	}
-	out := make([]reflect.Value, ft.NumOut())
+	if n <= 1 {
+		return out
+	}
 	tuple, isTuple := result.(ir.PyTuple)
-	for i := range out {
+	for i := range n {
 		var item any
 		if v, traced := torch.ValueOf(result); traced {
 			item = v.Index(int64(i))
 		} else if isTuple && i < len(tuple) {
 			item = tuple[i]
 		} else {
-			panic(&torch.Error{Op: "Bind", Err: ir.Errorf(ir.ErrType, "bind: expected %d results, got %T", len(out), result)})
+			panic(&torch.Error{Op: "Bind", Err: ir.Errorf(ir.ErrType, "bind: expected %d results, got %T", n, result)})
 		}
 		out[i] = torch.Convert(item, ft.Out(i))
 	}

@@ -44,7 +44,7 @@ func Invoke(m Module, args []any, kwargs []torch.Kwarg) (any, error) {
 			}
 			in[i] = torch.Convert(a, t)
 		}
-		return pack(forward.Call(in))
+		return Results(forward.Call(in))
 	})
 }
 

@@ -79,4 +79,8 @@ if [[ -z $only ]]; then
   # what tests take for make_fx's and torch.export's operators is what they give
   "$python" scripts/record_below.py --fixtures "$fixtures" --out "$cases/below.json" >/dev/null 2>&1
   cmp "$cases/below.json" parity/testdata/below.json
+  # and so is what they take for its answers without elements
+  TORCHFX_META_KERNELS=$PWD/$cases/meta_kernels.txt go test ./cgo -count=1 -run TestMetaKernelsAreCalled
+  "$python" scripts/record_meta.py --ops "$cases/meta_kernels.txt" --out "$cases/meta.jsonl" >/dev/null 2>&1
+  cmp "$cases/meta.jsonl" cgo/testdata/meta.jsonl
 fi

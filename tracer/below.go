@@ -131,7 +131,7 @@ func callable(root any) (func(args []any) (any, error), error) {
 		if err != nil {
 			return nil, err
 		}
-		return results(f.Call(in))
+		return nn.Results(f.Call(in)), nil
 	}, nil
 }
 
@@ -156,25 +156,6 @@ func arguments(f reflect.Type, args []any) ([]reflect.Value, error) {
 		in[i] = v
 	}
 	return in, nil
-}
-
-// results returns one result as it is, several as a tuple. A last result that is
-// an error is one.
-func results(out []reflect.Value) (any, error) {
-	if n := len(out); n > 0 && out[n-1].Type() == reflect.TypeFor[error]() {
-		if err, _ := out[n-1].Interface().(error); err != nil {
-			return nil, err
-		}
-		out = out[:n-1]
-	}
-	if len(out) == 1 {
-		return out[0].Interface(), nil
-	}
-	all := make(ir.PyTuple, len(out))
-	for i, v := range out {
-		all[i] = v.Interface()
-	}
-	return all, nil
 }
 
 // run records one run of the code.

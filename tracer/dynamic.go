@@ -254,12 +254,31 @@ func solve(values []int64, symbols []symbol, runs [][]int64) (*size, bool) {
 		}
 	}
 	if at := product.at(runs[0]); at != 0 && values[0]%at == 0 {
-		if product = number64(values[0] / at).times(product); proven(product) {
-			return product, true
+		if whole := number64(values[0] / at).times(product); proven(whole) {
+			return whole, true
 		}
 	}
 	sum = sum.plus(number64(offset))
-	return sum, proven(sum)
+	if proven(sum) {
+		return sum, true
+	}
+	return fraction(product, values, runs)
+}
+
+// fraction returns the part of a product that values are, where it is one of no rest.
+func fraction(product *size, values []int64, runs [][]int64) (*size, bool) {
+	at := product.at(runs[0])
+	if at <= 0 || values[0] <= 0 {
+		return nil, false
+	}
+	d := gcd(values[0], at)
+	product = number64(values[0] / d).times(product)
+	for k, v := range values {
+		if product.at(runs[k]) != v*(at/d) {
+			return nil, false
+		}
+	}
+	return &size{op: '/', parts: []*size{product, number64(at / d)}}, true
 }
 
 // solveOne finds y in terms of symbol i, which is x.
@@ -287,19 +306,34 @@ func solveOne(x, y []int64, i int) (*size, bool) {
 			return a, true
 		}
 	}
+	// sizes of a coarse step, of which a part is a line: those that a network halves
+	// five times, say
+	if rise := y[1] - y[0]; rise > 0 {
+		d := gcd(rise, step)
+		k, slope := step/d, rise/d
+		if offset := y[0]*k - slope*x[0]; k > 1 {
+			if a := rounded(s, slope, offset, k); matches(a) {
+				return a, true
+			}
+		}
+	}
 	for k := int64(2); k <= maxDivisor; k++ {
 		for slope := int64(1); slope < k; slope++ {
 			// all offsets that give y[0], nearest to none first
 			least := y[0]*k - slope*x[0]
 			for _, offset := range nearestFirst(least, k) {
-				a := &size{op: '/', parts: []*size{number64(slope).times(s).plus(number64(offset)), number64(k)}}
-				if matches(a) {
+				if a := rounded(s, slope, offset, k); matches(a) {
 					return a, true
 				}
 			}
 		}
 	}
 	return nil, false
+}
+
+// rounded is (slope*s + offset) // divisor.
+func rounded(s *size, slope, offset, divisor int64) *size {
+	return &size{op: '/', parts: []*size{number64(slope).times(s).plus(number64(offset)), number64(divisor)}}
 }
 
 // nearestFirst returns least … least+n-1 by their distance from 0.

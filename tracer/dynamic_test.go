@@ -46,6 +46,27 @@ func TestSolve(t *testing.T) {
 	}
 }
 
+// Sizes of a coarse step are lines, by whatever they are divided.
+func TestSolveCoarse(t *testing.T) {
+	symbols := []symbol{{name: "b", hint: 2, step: 1}, {name: "h", hint: 64, step: 32}}
+	runs := sizesOfRuns(symbols)
+	for want, f := range map[string]func(b, h int64) int64{
+		"(h//16)":         func(_, h int64) int64 { return (h + 15) / 16 },
+		"((h+-32)//32)":   func(_, h int64) int64 { return h/32 - 1 },
+		"((3*h)//16)":     func(_, h int64) int64 { return 3 * h / 16 },
+		"((b*(h//8))//2)": func(b, h int64) int64 { return b * (h / 16) },
+		"((-1*h)+96)":     func(_, h int64) int64 { return 96 - h },
+	} {
+		values := make([]int64, len(runs))
+		for k, r := range runs {
+			values[k] = f(r[0], r[1])
+		}
+		got, ok := solve(values, symbols, runs)
+		require.True(t, ok, want)
+		assert.Equal(t, want, symbolText.ReplaceAllString(got.text(symbols), "$1"))
+	}
+}
+
 // What is found agrees with what it was found from at sizes that were not tried.
 func TestSolveGeneralises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

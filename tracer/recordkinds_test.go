@@ -9,6 +9,7 @@ import (
 
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/nn"
 	torch "github.com/torchfx-go/torchfx/torchops"
 	"github.com/torchfx-go/torchfx/tracer"
 )
@@ -113,4 +114,53 @@ func TestFunctionalInputsThatShareMemory(t *testing.T) {
 	require.NoError(t, err, "reading them is no matter")
 	_, err = r.Record(write, x, floats(t, []float32{1}, 1))
 	require.NoError(t, err)
+}
+
+type reader struct {
+	nn.Base
+	Fc *nn.Linear
+}
+
+func (m *reader) Forward(x *torch.Tensor) (*torch.Tensor, error) {
+	v, err := torch.Sum(x).Item()
+	if err != nil {
+		return nil, err
+	}
+	return m.Fc.Forward(x).Mul(v), nil
+}
+
+// An error that a module's Forward returns is one of the recording, and no value
+// where there is none.
+func TestRecordModuleReturnsError(t *testing.T) {
+	x := floats(t, make([]float32, 6), 2, 3)
+	m := &reader{Fc: nn.NewLinear(3, 3)}
+	_, err := tracer.Record(m, x)
+	require.ErrorIs(t, err, ir.ErrType)
+	require.ErrorContains(t, err, "expected no value to be read while recording, got one that depends on the inputs")
+	gm, err := tracer.Recording{GuardReads: true}.Record(m, x)
+	require.NoError(t, err)
+	assert.Contains(t, codeOf(t, gm), "return mul\n")
+	traced, err := tracer.SymbolicTrace(func(x *torch.Tensor) (*torch.Tensor, error) { return torch.Neg(x), nil })
+	require.NoError(t, err)
+	assert.Contains(t, codeOf(t, traced), "return neg\n")
+}
+
+// Sizes that a network halves again and again are found, where they go up in a step
+// that it divides.
+func TestRecordDynamicHalved(t *testing.T) {
+	var layers []nn.Layer
+	for range 4 {
+		layers = append(layers, nn.NewConv2d(3, 3, 3, nn.WithStride(2), nn.WithPadding(1)))
+	}
+	m := nn.NewSequential(append(layers, nn.NewFlatten())...)
+	floats(t, []float32{1}, 1)
+	dims := []tracer.Dim{{Symbol: "n"}, {Dim: 2, Symbol: "h", Step: 16}}
+	gm, err := tracer.Recording{Leaf: true, Dynamic: dims}.Record(m, torch.Randn(2, 3, 64, 32))
+	require.NoError(t, err)
+	x := torch.Randn(3, 3, 96, 32)
+	got, err := interpreter.New(gm).Run(context.Background(), x)
+	require.NoError(t, err)
+	equal, err := torch.Call("aten::equal", got, m.Forward(x))
+	require.NoError(t, err)
+	assert.Equal(t, true, equal)
 }

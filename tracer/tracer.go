@@ -205,17 +205,7 @@ func (t *Tracer) run(call reflect.Value, in []reflect.Value) (out any, err error
 		} else {
 			results = call.Call(in)
 		}
-		switch len(results) {
-		case 0:
-		case 1:
-			out = results[0].Interface()
-		default:
-			tuple := make(ir.PyTuple, len(results))
-			for i, r := range results {
-				tuple[i] = r.Interface()
-			}
-			out = tuple
-		}
+		out = nn.Results(results)
 	})
 	return out, err
 }
