@@ -35,6 +35,7 @@ var pythonClasses = map[string]*ir.Class{
 	"TypeError": ir.ErrType, "ValueError": ir.ErrValue, "IndexError": ir.ErrIndex, "KeyError": ir.ErrKey, "AttributeError": ir.ErrAttribute,
 	"NotImplementedError": ir.ErrNotImplemented, "RuntimeError": ir.ErrRuntime, "ZeroDivisionError": ir.ErrZeroDivision, "AssertionError": ir.ErrAssertion,
 	"OverflowError": ir.ErrValue, "_LinAlgError": ir.ErrLinAlg, "LinAlgError": ir.ErrLinAlg,
+	"unsupported": ir.ErrUnsupported, // no class of Python: what a Go int64 does not hold
 }
 
 // TestReferenceCalls repeats what live PyTorch returned on this machine, bit by
