@@ -65,9 +65,9 @@ def split(text):
 
 
 # What computes nothing that can be compared, or changes the process: memory that nothing was written to, files,
-# settings, other libraries, storages.
+# settings, other libraries, storages, kernels that check nothing: of gradients, of sparse tensors.
 NOT_COMPARED = re.compile("set_num|manual_seed|seed|sleep|from_file|pin_memory|cuda|numpy|empty|resize|set_|lobpcg|_rng|storage|data_ptr|cudnn|mkldnn|miopen|"
-                          "fbgemm|quantized|nested|_sparse|record_stream|share|__torch|_to_dense|fused|flash|efficient|mps|xnn|mtia|__init|geqrf|conv_depthwise3d")
+                          "fbgemm|quantized|nested|sparse_|_sparse|record_stream|share|__torch|_to_dense|backward|fused|flash|efficient|mps|xnn|mtia|__init|geqrf|conv_depthwise3d")
 MATH = [n for n in dir(math) if not n.startswith("_") and callable(getattr(math, n))]
 BUILTINS = ("abs all any bool complex divmod float int len list max min pow range reversed round slice sorted sum tuple zip enumerate isinstance getattr hasattr").split()
 
@@ -182,19 +182,19 @@ class Maker:
             else:
                 args.append(v)
         if pick.random() < wrong:
-            self.spoil(args, kwargs)
+            self.spoil(args, kwargs, int(name.startswith("torch.Tensor.")))
         return name, args, kwargs
 
-    def spoil(self, args, kwargs):
-        """Put one thing in that does not belong there, or take one out."""
+    def spoil(self, args, kwargs, own=0):
+        """Put one thing in that does not belong there, or take one out; own arguments are left, as the self of a method."""
         pick, k = self.pick, self.pick.random()
-        if k < .6 and args:
-            args[pick.randrange(len(args))] = self.wrong()
+        if k < .6 and len(args) > own:
+            args[pick.randrange(own, len(args))] = self.wrong()
         elif k < .75 and kwargs:
             kwargs[pick.choice(list(kwargs))] = self.wrong()
         elif k < .85:
             args.append(self.wrong())
-        elif k < .93 and args:
+        elif k < .93 and len(args) > own:
             args.pop()
         else:
             kwargs[pick.choice(KEYWORDS)] = self.wrong()
@@ -211,13 +211,20 @@ class Maker:
         for a in schema.arguments:
             if a.has_default_value() and pick.random() < .6 or a.name in ("generator", "layout", "memory_format", "pin_memory"):
                 continue
-            v = self.value(schema_kind(a), shape, dtype)
+            kind = schema_kind(a)
+            v = self.value(kind, shape, dtype)
+            if isinstance(v, int) and kind.startswith("IntArrayRef"):
+                v = [v]  # one int stands for several of an int[2], not of a SymInt[2], in torch.ops
             if a.kwarg_only or kwargs:
                 kwargs[a.name] = v
             else:
                 args.append(v)
         if pick.random() < wrong:
             self.spoil(args, kwargs)
+        # torch.ops takes the numbers of these for ints, and None for an undefined tensor
+        odd = (torch.dtype, torch.layout, torch.memory_format, type(None))
+        if any(isinstance(v, odd) for v in args) or any(isinstance(v, odd) and key != "dtype" for key, v in kwargs.items()):
+            return self.overload(wrong)
         return name, args, kwargs
 
     def thing(self):
@@ -234,15 +241,14 @@ class Maker:
         kwargs = {} if pick.random() < .92 else {pick.choice(["key", "reverse", "default", "start", "rel_tol", "ndigits", "base"]): self.thing()}
         return module + pick.choice(names), [self.thing() for _ in range(pick.choice(counts))], kwargs
 
-    def changed(self, args, kwargs):
-        """The arguments of a call, one or two of them exchanged for something like them."""
+    def changed(self, args, kwargs, own):
+        """The arguments of a call, one of them exchanged for something like it or for something else."""
         args, kwargs, pick = list(args), dict(kwargs), self.pick
-        for _ in range(pick.choice([0, 1, 1, 1, 2])):
-            if pick.random() < .55 and args:
-                i = pick.randrange(len(args))
-                args[i] = self.like(args[i])
-            else:
-                self.spoil(args, kwargs)
+        if pick.random() < .55 and len(args) > own:
+            i = pick.randrange(own, len(args))
+            args[i] = self.like(args[i])
+        else:
+            self.spoil(args, kwargs, own)
         return args, kwargs
 
     def like(self, v):

@@ -5,8 +5,9 @@ signatures and the call that torch.fx records for them.
     third_party/reference/bin/python scripts/record_composed.py > torchops/composed.txt
 
 A line is, separated by tabs: the names, first the one that torch.fx prints; the name in Python's messages; the
-parameters; what is recorded by position; what is recorded by keyword. Both are empty for a function that does not
-hand itself to torch.fx: its trace is that of what it calls. Methods of Tensor are recorded as they were called.
+parameters; what is recorded by position; what is recorded by keyword; the parameters that are looked at, of which one
+must be traced for the call to be recorded. All are empty for a function that does not hand itself to torch.fx: its
+trace is that of what it calls. Methods of Tensor are recorded as they were called.
 """
 import ast
 import inspect
@@ -60,6 +61,14 @@ def parameters(fn):
     return ", ".join(out)
 
 
+def parameters_in(expression, fn):
+    """The parameters that an expression names; of one that is made of all of them, the parameter that holds them."""
+    names = [n.id for n in ast.walk(expression) if isinstance(n, ast.Name)]
+    known = {p.arg for p in fn.args.posonlyargs + fn.args.args + fn.args.kwonlyargs}
+    rest = fn.args.vararg and fn.args.vararg.arg
+    return [n if n in known else rest for n in names if n in known or rest]
+
+
 class Module:
     """The function definitions of a module, and which of them hands which function to torch.fx."""
 
@@ -75,18 +84,18 @@ class Module:
             self.functions[fn.name] = fn
             for node in ast.walk(fn):
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "handle_torch_function":
-                    target, _, *positional = node.args
-                    recorded = [ast.unparse(p) for p in positional], [k.arg for k in node.keywords]
+                    target, looked_at, *positional = node.args
+                    recorded = [ast.unparse(p) for p in positional], [k.arg for k in node.keywords], parameters_in(looked_at, fn)
                     self.hands[id(eval(ast.unparse(target), scope))] = fn, recorded
                     break
 
     def row(self, names, obj, forms=True):
-        fn, recorded = self.hands.get(id(obj), (None, ([], [])))
+        fn, recorded = self.hands.get(id(obj), (None, ([], [], [])))
         fn = self.functions.get(obj.__name__, fn)
         if not forms:
-            recorded = [], []
+            recorded = [], [], []
         qualname = fn.name if not names[0].startswith("torch.Tensor.") else "Tensor." + fn.name
-        return "\t".join([" ".join(names), qualname, parameters(fn), ", ".join(recorded[0]), ", ".join(recorded[1])])
+        return "\t".join([" ".join(names), qualname, parameters(fn), *map(", ".join, recorded)])
 
 
 def of_module(module, prefix, homes):
@@ -128,7 +137,7 @@ def main():
     source = Module(windows.windows)
     for name in windows.__all__:
         rows[name] = source.row([f"torch.signal.windows.windows.{name}", f"torch.signal.windows.{name}"], getattr(windows, name))
-    print(f"# Made by scripts/record_composed.py with torch {TORCH}: names, name in messages, parameters, recorded by position, recorded by keyword.")
+    print(f"# Made by scripts/record_composed.py with torch {TORCH}: names, name in messages, parameters, recorded by position, recorded by keyword, looked at.")
     for row in sorted(rows.values()):
         print(row)
 

@@ -79,7 +79,7 @@ def record(golden, name, func, args, kwargs):
         if t.shape != fresh.shape or t.layout == torch.strided and t.stride() != fresh.stride() or not golden.same_bits(t.detach(), fresh.detach()):
             changed.append(i)
     if hasattr(out, "__next__"):
-        out = tuple(out)
+        out = list(out) if name.startswith("builtins.") else tuple(out)
     rec["out"] = c.value(out)
     if changed:
         rec["changed"] = {}

@@ -92,7 +92,7 @@ class Maker:
                     args += [[X, Y]] if pick.random() < .2 else [pick.choice([X, Y]) for _ in range(pick.choice([1, 2, 2]))]
                 by_keyword = True
                 continue
-            if default and pick.random() < .65 or key in ("generator", "stream", "pin_memory", "requires_grad", "names"):
+            if default and pick.random() < .65 or key in ("generator", "stream", "pin_memory", "requires_grad", "names", "device"):
                 continue
             v = pick.choice(LITERALS) if pick.random() < .07 else self.value(kind)
             if by_keyword or kwargs or pick.random() < .2:

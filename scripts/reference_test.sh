@@ -42,6 +42,11 @@ rm -rf "$calls"
 "$python" scripts/reference_calls.py --fixtures "$fixtures" --out "$calls" --only "$only"
 TORCHFX_REFERENCE_CALLS=$PWD/$calls go test ./torchops -count=1 -run TestReferenceCalls
 if [[ -z $only ]]; then
+  # random calls, right and wrong, and what torch.fx records or refuses of random calls
+  "$python" scripts/reference_random_calls.py --fixtures "$fixtures" --out "$calls-random"
+  "$python" scripts/reference_random_traces.py >"$calls-random/traces.jsonl"
+  TORCHFX_REFERENCE_CALLS=$PWD/$calls-random TORCHFX_REFERENCE_TRACES=$PWD/$calls-random/traces.jsonl \
+    go test ./torchops -count=1 -run 'TestReferenceCalls|TestReferenceTraces'
   # the lists of names and signatures are those of this PyTorch
   "$python" scripts/public_names.py --check torchops/testdata/public_names.txt
   "$python" scripts/record_composed.py | cmp - torchops/composed.txt

@@ -66,11 +66,17 @@ func splitKwargs(args []any) (positional []any, kw []Kwarg) {
 // CallMode is [Call] under modes of libtorch, nil for none, with the keywords
 // apart.
 func CallMode(m *libtorch.Mode, op string, args []any, kw []Kwarg) (any, error) {
+	return callNamed(m, op, args, kw, false)
+}
+
+// callNamed is CallMode; strict as torch.ops is: see call.
+func callNamed(m *libtorch.Mode, op string, args []any, kw []Kwarg, strict bool) (any, error) {
 	o, err := find(op)
 	if err != nil {
 		return nil, failed(op, nil, nil, err)
 	}
-	v, err := callOperator(m, o, args, kw)
+	c := call{mode: m, schema: o.Schema(), scope: scopeOf(args, kw), strict: strict}
+	v, err := c.run(o, args, kw)
 	if err != nil {
 		return nil, operatorError(o.Schema(), args, kw, err)
 	}
@@ -92,12 +98,16 @@ func find(op string) (*libtorch.Operator, error) {
 // callOperator matches the arguments with the schema and calls.
 func callOperator(m *libtorch.Mode, o *libtorch.Operator, args []any, kw []Kwarg) (any, error) {
 	c := call{mode: m, schema: o.Schema(), scope: scopeOf(args, kw)}
+	return c.run(o, args, kw)
+}
+
+func (c *call) run(o *libtorch.Operator, args []any, kw []Kwarg) (any, error) {
 	defer c.release()
 	encoded, err := c.bind(args, kw)
 	if err != nil {
 		return nil, err
 	}
-	results, err := o.Call(m, encoded)
+	results, err := o.Call(c.mode, encoded)
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +133,7 @@ type call struct {
 	mode   *libtorch.Mode
 	schema *ir.Schema
 	public bool               // what a signature accepted is converted, as torch.add does it; else as torch.ops.aten.add.Tensor does, with numbers let in for tensors
+	strict bool               // a number is no tensor, but for the operators where torch.ops takes one
 	scope  *Scope             // that the results join
 	made   []*libtorch.Tensor // temporaries, closed after the call
 }

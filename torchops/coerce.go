@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -122,12 +123,19 @@ func codeOrSelf[T any](c *call, v any, fromCode func(int) (T, error)) (any, bool
 	return nil, false, nil
 }
 
+// takesNumbers reports whether torch.ops takes a number for a tensor of the operator
+// (should_allow_numbers_as_tensors in torch/csrc/utils/python_arg_parser.cpp).
+func (c *call) takesNumbers() bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(c.schema.Op, "aten::"), ".")
+	return takesNumbers[strings.TrimSuffix(name, "_")]
+}
+
 // tensor takes a tensor, or a number as a wrapped one.
 func (c *call) tensor(v any) (any, bool, error) {
 	if t, ok := v.(*Tensor); ok {
 		return &t.handle, true, nil
 	}
-	if kindOf(v) == notNumber {
+	if kindOf(v) == notNumber || c.strict && !c.takesNumbers() {
 		return nil, false, nil
 	}
 	h, err := libtorch.WrappedNumber(v)
@@ -201,7 +209,7 @@ func (c *call) boolean(v any) (any, bool, error) {
 			return nil, false, err
 		}
 	}
-	return truth(v), !c.public && kindOf(v) != notNumber, nil
+	return truth(v), !c.public && (kindOf(v) != notNumber || v == nil), nil
 }
 
 // list takes a list or tuple; and for a list of a fixed length one value, which

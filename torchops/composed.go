@@ -23,7 +23,10 @@ type composed struct {
 	// What a trace records: every parameter, by position or by keyword. Both are
 	// empty for a function that does not hand itself to torch.fx.
 	positional, keyword []string
-	body                func(f *frame) any
+	// lookedAt are the parameters of which one must be traced for that; where none is,
+	// Python runs the function.
+	lookedAt []string
+	body     func(f *frame) any
 	// indices is the form of a pooling function that return_indices chooses.
 	indices *composed
 }
@@ -79,7 +82,8 @@ func init() {
 		}
 		c := &composed{
 			name: columns[1], target: ir.FuncOf(names[0]), params: parseSignature(columns[2]),
-			positional: splitNames(columns[3]), keyword: splitNames(columns[4]), body: body,
+			positional: splitNames(columns[3]), keyword: splitNames(columns[4]),
+			lookedAt: splitNames(columns[5]), body: body,
 		}
 		for _, name := range names {
 			f := ir.FuncOf(name)
@@ -286,14 +290,31 @@ func (c *composed) chosen(values []any) *composed {
 	if c.indices == nil {
 		return c
 	}
-	flag, err := normalize(values[c.param("return_indices")])
-	if err != nil {
-		mustNot(c.target.Name(), ir.Errorf(ir.ErrTrace, noControlFlow))
-	}
-	if truth(flag) {
+	if c.flag(values, "return_indices") {
 		return c.indices
 	}
 	return c
+}
+
+// flag is the truth of a parameter that chooses the form of a function, which must
+// not be traced.
+func (c *composed) flag(values []any, name string) bool {
+	v := values[c.param(name)]
+	if list, kind := items(v); kind != "" {
+		return len(list) > 0
+	}
+	flag, err := normalize(v)
+	if err != nil {
+		mustNot(c.target.Name(), ir.Errorf(ir.ErrTrace, noControlFlow))
+	}
+	return truth(flag)
+}
+
+// flags are the parameters that choose among the forms of other functions, which
+// torch.fx records under one name.
+var flags = map[string][]string{
+	"torch.functional.lu": {"get_infos"}, "torch.functional.unique": {"return_inverse", "return_counts"},
+	"torch.functional.unique_consecutive": {"return_inverse", "return_counts"},
 }
 
 // RecordedForm returns what a trace records of a call of f, a function that is
@@ -321,13 +342,19 @@ func (c *composed) record(r Recorder, args []any, kw []Kwarg) any {
 		}
 		return into(func(name string) any { return values[c.param(name)] })
 	}
-	if c.target == fnEinsum {
+	for _, name := range flags[c.target.Name()] {
+		c.flag(values, name)
+	}
+	if c.target == fnEinsum && c.handsOver(values) {
 		args, err := einsumRecorded(values[0].([]any))
 		mustNot(c.target.Name(), err)
 		return r.Record(ir.CallFunction, c.target, args, nil)
 	}
 	if f, list := c.ofList(values); f != nil {
 		return r.Record(ir.CallFunction, f, []any{list}, givenKeywords(kw))
+	}
+	if !c.handsOver(values) {
+		c.refuse(values)
 	}
 	var positional []any
 	for _, name := range c.positional {
@@ -342,6 +369,42 @@ func (c *composed) record(r Recorder, args []any, kw []Kwarg) any {
 		keywords[i] = Kwarg{name, values[c.param(name)]}
 	}
 	return r.Record(ir.CallFunction, c.target, positional, keywords)
+}
+
+// handsOver reports whether one of the parameters that the function looks at is a
+// tensor. A real one beside traced values Python would compute with; here too the call
+// is recorded, and the tensor becomes a constant of the graph.
+func (c *composed) handsOver(values []any) bool {
+	if len(c.lookedAt) == 0 {
+		return true // of parameters that are put together before
+	}
+	for _, name := range c.lookedAt {
+		if i := c.param(name); c.params[i].kind != byRest && isTensorLike(values[i]) ||
+			c.params[i].kind == byRest && slices.ContainsFunc(values[i].([]any), isTensorLike) {
+			return true
+		}
+	}
+	return false
+}
+
+func isTensorLike(v any) bool {
+	_, traced := ValueOf(v)
+	return traced || isTensor(v)
+}
+
+// refuse is what Python's code says of arguments that are no tensors.
+func (c *composed) refuse(values []any) {
+	f := &frame{of: c, values: values}
+	i := c.param(c.lookedAt[0])
+	if c.params[i].kind == byRest {
+		of := "nothing"
+		if rest := values[i].([]any); len(rest) > 0 {
+			of = typeName(rest[0])
+		}
+		f.fail(ir.ErrType, "expected Tensor as element 0 in argument 0, but got %s", of)
+	}
+	f.checkTensors()
+	f.wrongType(c.lookedAt[0], "Tensor", values[i])
 }
 
 // ofList returns what is recorded where a function of any number of tensors gets

@@ -281,6 +281,8 @@ func reprOf(v any) string {
 		return ir.Repr(ir.Float(v))
 	case string:
 		return ir.Repr(ir.Str(v))
+	case ir.Ellipsis:
+		return "Ellipsis"
 	case fmt.Stringer:
 		return v.String()
 	}

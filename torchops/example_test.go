@@ -88,3 +88,26 @@ func ExampleTensor_Index() {
 	//         [ 4,  6],
 	//         [ 8, 10]])
 }
+
+// A page of ordinary code.
+func Example() {
+	x := torch.Arange(12, torch.Kw("dtype", torch.Float32)).Reshape(3, 4)
+	x.SetIndex(-1, 0, torch.Slice(2, nil)) // x[0, 2:] = -1
+	y := x.MatMul(torch.Ones(4, 2)).Add(torch.Eye(3, torch.Kw("m", 2))).Div(2)
+	fmt.Println(y.Shape(), y.DType())
+	fmt.Println(x.Index(torch.Ellipsis, -1), x.Index(torch.None, 0).Shape(), x.Index(x.Gt(8)))
+	fmt.Println(x.Sum(0), x.Mean(-1, torch.Kw("keepdim", true)).Shape())
+	values, indices := x.MaxDim(1)
+	fmt.Println(values, indices)
+	fmt.Println(torch.Where(x.Lt(0), 0.0, x).Pow(2).Index(0))
+	total, _ := x.Sum().Item()
+	row, _ := torch.Data[float32](x.Index(1))
+	fmt.Println(total, row)
+	// Output:
+	// [3 2] torch.float32
+	// tensor([-1.,  7., 11.]) [1 4] tensor([ 9., 10., 11.])
+	// tensor([12., 15., 15., 17.]) [3 1]
+	// tensor([ 1.,  7., 11.]) tensor([1, 3, 3])
+	// tensor([0., 1., 0., 0.])
+	// 59 [4 5 6 7]
+}

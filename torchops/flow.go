@@ -251,6 +251,9 @@ func asPython(op ir.Op, target any, args []any) (ir.Op, any, []any) {
 			return ir.CallMethod, name, args
 		}
 	}
+	if f == fnGetItem && !isTensor(args[0]) {
+		mustNot(f.Name(), typeErrorf("'%s' object has no item of a traced value", typeName(args[0])))
+	}
 	if name, ok := mirrored[f.Base()]; ok {
 		if _, traced := ValueOf(args[1]); traced {
 			return op, ir.FuncOf("operator." + name), []any{args[1], args[0]}

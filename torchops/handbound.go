@@ -25,7 +25,7 @@ func defineBound(name string, run func(b *binding) (any, error), signatures ...s
 	}
 	p := newPublic(name, strings.HasPrefix(name, tensorMethod), list)
 	p.run = run
-	implementations.LoadOrStore(ir.FuncOf(name), &implementation{name: name, call: p.call})
+	implementations.LoadOrStore(ir.FuncOf(name), &implementation{name: name, call: p.call, parser: p})
 }
 
 // aboutSelf makes a method that only reads facts about the tensor.

@@ -26,7 +26,7 @@ func Invoke(m *libtorch.Mode, f *ir.Func, args []any, kw []Kwarg) (any, error) {
 		return v, failedIn(f, args, kw, err)
 	}
 	if f.Op() != "" {
-		return CallMode(m, f.Op(), args, kw)
+		return callNamed(m, f.Op(), args, kw, true)
 	}
 	return nil, failed(f.Name(), nil, nil, unknown(f))
 }
@@ -56,6 +56,7 @@ type implementation struct {
 	rest    int     // the parameter that takes all further positional arguments, -1 for none
 	wrapped bool    // a Go function given to Wrap
 	public  *public // an operator of torch by its Python name
+	parser  *public // what a function written by hand takes
 	call    func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error)
 }
 
@@ -75,11 +76,12 @@ func define(name, params string, f func(m *libtorch.Mode, a []any) (any, error))
 		}
 		impl.params = append(impl.params, param{strings.Trim(p, "*?"), strings.HasSuffix(p, "?")})
 	}
-	impl.call = func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+	impl.call = func(m *libtorch.Mode, args []any, kw []Kwarg) (v any, err error) {
 		a, err := impl.bind(args, kw)
 		if err != nil {
 			return nil, err
 		}
+		defer recoverError(&err) // of what asks a closed tensor
 		return f(m, a)
 	}
 	implementations.Store(ir.FuncOf(name), impl)

@@ -177,9 +177,22 @@ func (x *Tensor) SetIndex(v any, parts ...any) {
 // Ellipsis stands for all dimensions that the other parts of an index leave.
 var Ellipsis = ir.Ellipsis{}
 
-// Slice is start:stop:step in an index; nil leaves a part out.
-func Slice(start, stop, step Int) ir.Slice {
-	return ir.Slice{Start: slicePart(start), Stop: slicePart(stop), Step: slicePart(step)}
+// None is a new dimension of size one among the parts of an index, and elsewhere an
+// argument that is not given; nil is the same.
+var None any
+
+// Slice is start:stop:step in an index; nil, or no step, leaves a part out:
+// x.Index(torch.Slice(1, nil)) is x[1:].
+func Slice(start, stop Int, step ...Int) ir.Slice {
+	s := ir.Slice{Start: slicePart(start), Stop: slicePart(stop), Step: ir.None{}}
+	switch len(step) {
+	case 0:
+	case 1:
+		s.Step = slicePart(step[0])
+	default:
+		mustNot("slice", typeErrorf("slice expected at most 3 arguments, got %d", 2+len(step)))
+	}
+	return s
 }
 
 func slicePart(v any) ir.Arg {

@@ -36,8 +36,8 @@ var askedFirst = sync.OnceValue(func() map[*composed]map[string]string {
 // checkTensors refuses what is no tensor where Python would.
 func (f *frame) checkTensors() {
 	for i, p := range f.of.params {
-		if strings.HasSuffix(p.name, "_lengths") {
-			continue // of ctc_loss: lists of numbers too
+		if strings.HasSuffix(p.name, "_lengths") || p.name == "out" {
+			continue // of ctc_loss: lists of numbers too; out is for the operator, at the end
 		}
 		v := f.values[i]
 		if isTensor(v) {

@@ -52,8 +52,9 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			if n == 0 {
-				return int64(0), nil
+			if n == 0 || lcm.Sign() == 0 {
+				lcm.SetInt64(0) // and the rest is looked at all the same
+				continue
 			}
 			x := new(big.Int).Abs(big.NewInt(n))
 			lcm.Mul(lcm, x.Quo(x, new(big.Int).GCD(nil, nil, lcm, x)))

@@ -11,6 +11,10 @@ var (
 	fnGetItem = ir.FuncOf("operator.getitem")
 	fnSetItem = ir.FuncOf("operator.setitem")
 	fnGetAttr = ir.FuncOf("builtins.getattr")
+
+	// torch.fx prints the first as the second
+	fnSegmentReduce        = ir.FuncOf("torch.segment_reduce")
+	fnPrivateSegmentReduce = ir.FuncOf("torch._segment_reduce")
 )
 
 // A binaryOperator is one operator of Python with two operands.

@@ -24,7 +24,7 @@ func maskedBodies() map[string]func(f *frame) any {
 	}
 	along := func(op, identity string) func(f *frame) any {
 		return func(f *frame) any {
-			dim := f.canonicalDims(f.t("input").Dim())[0]
+			dim := f.firstDim(f.t("input").Dim())
 			x := f.maskedInput(identity, nil)
 			return f.op(op, x, dim, Kw("dtype", f.maskedDType()))
 		}
@@ -259,7 +259,7 @@ func maskedProd(f *frame) any {
 }
 
 func (f *frame) maskedSoftmax(name, identity string) any {
-	dim := f.canonicalDims(f.t("input").Dim())[0]
+	dim := f.firstDim(f.t("input").Dim())
 	x := f.maskedInput(identity, nil)
 	return f.invoke("torch.nn.functional."+name, x, dim, Kw("dtype", f.maskedDType()))
 }
@@ -304,10 +304,19 @@ func maskedMean(f *frame) any {
 	return f.op("div.Tensor", total, count)
 }
 
+// firstDim is the first of the dimensions that dim names.
+func (f *frame) firstDim(n int) int {
+	dims := f.canonicalDims(n)
+	if len(dims) == 0 {
+		f.fail(ir.ErrIndex, "tuple index out of range")
+	}
+	return dims[0]
+}
+
 func maskedMedian(f *frame) any {
 	x := f.t("input")
 	isFloat := x.DType().IsFloat()
-	dim := f.canonicalDims(x.Dim())[0]
+	dim := f.firstDim(x.Dim())
 	if !isFloat {
 		x = f.to(x, Float32)
 	}

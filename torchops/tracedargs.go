@@ -1,6 +1,7 @@
 package torchops
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -16,10 +17,13 @@ type standIn struct{}
 // values turn out to be.
 func checkTraced(f *ir.Func, args []any, kw []Kwarg) {
 	impl := implementationOf(f)
-	if impl == nil || impl.public == nil || impl.public.method {
+	if impl == nil {
 		return
 	}
-	p := impl.public
+	p := cmp.Or(impl.public, impl.parser)
+	if p == nil || p.method {
+		return
+	}
 	plain := make([]any, len(args))
 	for i, a := range args {
 		plain[i] = withStandIns(a)

@@ -182,6 +182,9 @@ func Dispatch(op ir.Op, target any, args []any, kw []Kwarg) any {
 			panic(&Error{Op: name, Err: ir.Errorf(ir.ErrAttribute, "'NoneType' object has no attribute '%s'", name)})
 		}
 		op, target, args = asPython(op, target, withoutScopes(args))
+		if f == fnSegmentReduce {
+			target = fnPrivateSegmentReduce
+		}
 		if f != nil && op == ir.CallFunction {
 			checkTraced(f, args, kw)
 		}
@@ -252,6 +255,8 @@ func As[R any](v any) R {
 		what := "a result of type " + typeName(v)
 		if isTraced {
 			what = "a value that stands for a node"
+		} else if _, kind := items(v); kind == "tuple" {
+			what += ", which a function of several results returns (MaxDim beside Max)"
 		}
 		panic(&Error{Op: "convert", Err: ir.Errorf(ir.ErrType, "%s: expected one that can be a %T", what, r)})
 	}
