@@ -345,7 +345,7 @@ func (c *composed) record(r Recorder, args []any, kw []Kwarg) any {
 	for _, name := range flags[c.target.Name()] {
 		c.flag(values, name)
 	}
-	if c.target == fnEinsum && c.handsOver(values) {
+	if c.target == fnEinsum && (c.handsOver(values) || len(values[0].([]any)) > 0 && typeName(values[0].([]any)[0]) == "str") {
 		args, err := einsumRecorded(values[0].([]any))
 		mustNot(c.target.Name(), err)
 		return r.Record(ir.CallFunction, c.target, args, nil)
