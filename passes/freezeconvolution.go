@@ -191,6 +191,9 @@ func (f *freezer) packConvolution(c *convolutionCall) (*ir.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.bias, err = f.dense(c.last, c.bias); err != nil {
+		return nil, err
+	}
 	var n *ir.Node
 	list := func(v []int64) ir.Arg { return ir.IntList(v...) }
 	attr, scalars, algorithm := ir.Str(c.epilogue.attr), c.epilogue.scalars, ir.Str(c.epilogue.algorithm)

@@ -2,6 +2,7 @@ package passes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -72,6 +73,23 @@ func (f *freezer) attribute(at *ir.Node, path string, t *torch.Tensor) (*ir.Node
 	}
 	f.module.SetAttr(free, t)
 	return f.readOf(at, free, t)
+}
+
+// dense is an attribute, or None, for an operator that takes its elements to lie one
+// behind the other: where they do not, a copy becomes an attribute of its own.
+func (f *freezer) dense(at *ir.Node, a ir.Arg) (ir.Arg, error) {
+	t, ok := f.constant(a)
+	if !ok {
+		return a, nil
+	}
+	copied, err := tensor("aten::contiguous", t)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Equal(copied.Strides(), t.Strides()) {
+		return a, copied.Close()
+	}
+	return f.attribute(at, pathOf(a)+"_dense", copied)
 }
 
 func (f *freezer) readOf(at *ir.Node, path string, t *torch.Tensor) (*ir.Node, error) {

@@ -42,6 +42,49 @@ func TestFreezeLSTMs(t *testing.T) {
 	}
 }
 
+// Operators on packed weights read memory as it lies; arguments need not lie as the
+// graph notes, nor parameters one element behind the other.
+func TestFreezeTakesAnyStrides(t *testing.T) {
+	testenv.Libtorch(t)
+	transposed := func(sizes ...int) *torch.Tensor {
+		x, err := tensor("aten::transpose.int", randn(t, sizes...), 0, 1)
+		require.NoError(t, err)
+		t.Cleanup(func() { x.Close() })
+		return x
+	}
+	x, h, c := randn(t, 5, 7, 6), randn(t, 2, 7, 4), randn(t, 2, 7, 4)
+	lstm := aten(t, "r = torch.ops.aten.lstm.input(x, [y, z], [self.w, self.h, self.b, self.b2, self.h2, self.hr, self.b, self.b2], True, 2, 0.0, False, False, False)\n"+
+		"getitem = r[0]\ngetitem_1 = r[1]\ngetitem_2 = r[2]\nreturn (getitem, getitem_1, getitem_2)",
+		map[string][]int{"w": {16, 6}, "h": {16, 4}, "h2": {16, 4}, "hr": {16, 4}, "b": {16}, "b2": {16}}, x, h, c)
+	frozen := freezes(t, lstm, [][]*torch.Tensor{{x, h, c}, {transposed(7, 5, 6), transposed(7, 2, 4), transposed(7, 2, 4)}})
+	assert.Positive(t, frozen.Report.Count("pack-lstms"))
+
+	const expand = "s = torch.ops.aten.slice.Tensor(self.b, 0, 0, 1)\ne = torch.ops.aten.expand.default(s, [16])\n"
+	y := randn(t, 3, 8)
+	linear := aten(t, expand+"return torch.ops.aten.linear.default(x, self.w, e)", map[string][]int{"w": {16, 8}, "b": {4}}, y)
+	frozen = freezes(t, linear, [][]*torch.Tensor{{y}, {transposed(8, 3)}})
+	assert.Positive(t, frozen.Report.Count("pack-linears"), "%s", frozen.Report)
+	image := randn(t, 2, 3, 9, 9)
+	conv := aten(t, expand+"return torch.ops.aten.conv2d.default(x, self.w, e)", map[string][]int{"w": {16, 3, 3, 3}, "b": {4}}, image)
+	frozen = freezes(t, conv, [][]*torch.Tensor{{image}})
+	assert.Positive(t, frozen.Report.Count("pack-convolutions"), "%s", frozen.Report)
+}
+
+// The operator on packed weights ends the process where the batch is empty.
+func TestFreezeLeavesLSTMsThatMayBeGivenNothing(t *testing.T) {
+	testenv.Libtorch(t)
+	x, h, c := randn(t, 5, 7, 6), randn(t, 1, 7, 4), randn(t, 1, 7, 4)
+	gm := aten(t, "r = torch.ops.aten.lstm.input(x, [y, z], [self.w, self.h], False, 1, 0.0, False, False, False)\ngetitem = r[0]\nreturn getitem",
+		map[string][]int{"w": {16, 6}, "h": {16, 4}}, x, h, c)
+	n := gm.Graph().First()
+	meta, ok := valueOf(n)
+	require.True(t, ok)
+	meta.Sizes = []ir.Size{ir.SizeOf(5), ir.SymbolicSize(ir.SymbolExpr("s0"), 7), ir.SizeOf(6)}
+	n.Meta().Set(ir.MetaVal, meta)
+	frozen := freezes(t, gm, [][]*torch.Tensor{{x, h, c}, {randn(t, 5, 0, 6), randn(t, 1, 0, 4), randn(t, 1, 0, 4)}})
+	assert.Zero(t, frozen.Report.Count("pack-lstms"))
+}
+
 func TestFreezeNormsBefore(t *testing.T) {
 	const norm = "n = torch.ops.aten.batch_norm.default(x, self.g, self.b, self.m, self.var, False, 0.1, 1e-05, True)\n"
 	tests := []struct {

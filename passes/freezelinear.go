@@ -174,6 +174,9 @@ func (f *freezer) packLinear(c *linearCall) error {
 	if err != nil {
 		return err
 	}
+	if c.bias, err = f.dense(c.node, c.bias); err != nil {
+		return err
+	}
 	read, err := f.attribute(c.last, pathOf(c.weight)+"_packed", weight)
 	if err != nil {
 		return err
@@ -208,6 +211,9 @@ func (c *linearCall) fitsMKL() bool {
 func (f *freezer) packMKL(c *linearCall) error {
 	weight, err := c.plain()
 	if err != nil {
+		return err
+	}
+	if c.bias, err = f.dense(c.node, c.bias); err != nil {
 		return err
 	}
 	plain, err := f.attribute(c.node, pathOf(c.weight)+"_plain", weight)
@@ -265,7 +271,7 @@ func (c *linearCall) ways(m *measured) error {
 	m.temporaries = append(m.temporaries, w, packed)
 	var bias any
 	if c.biasTensor != nil {
-		bias = c.biasTensor
+		bias = m.call("aten::contiguous", c.biasTensor)
 	}
 	m.way(wayPlain, "aten::linear", input, w, bias)
 	unfused := []string{wayPlain}

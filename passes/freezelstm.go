@@ -81,6 +81,9 @@ func (f *freezer) lstm(n *ir.Node) (l *lstmCall, why string) {
 		return nil, "its input is not noted, or not of float32 and three dimensions"
 	}
 	for _, s := range meta.Sizes {
+		if n, known := s.Known(); !known || n == 0 {
+			return nil, "its input may be empty, which the operator on packed weights does not take"
+		}
 		l.sizes = append(l.sizes, s.Hint())
 	}
 	if l.batchFirst {
@@ -121,7 +124,12 @@ func (f *freezer) packLSTM(l *lstmCall) error {
 	}
 	value := l.input
 	if l.batchFirst {
-		value = call("aten::contiguous", call("aten::transpose.int", value, ir.Int(0), ir.Int(1)))
+		value = call("aten::transpose.int", value, ir.Int(0), ir.Int(1))
+	}
+	// the operator reads memory as it lies, and arguments need not lie as is noted
+	value = call("aten::contiguous", value)
+	state := func(of ir.Arg, k int) *ir.Node {
+		return call("aten::contiguous", call("aten::select.int", of, ir.Int(0), ir.Int(k)))
 	}
 	var hidden, memory []ir.Arg
 	for layer := range l.layers {
@@ -133,7 +141,7 @@ func (f *freezer) packLSTM(l *lstmCall) error {
 				return err
 			}
 			out := call("aten::mkldnn_rnn_layer", append(append([]ir.Arg{value}, weights...),
-				call("aten::select.int", l.hidden, ir.Int(0), ir.Int(k)), call("aten::select.int", l.mem, ir.Int(0), ir.Int(k)),
+				state(l.hidden, k), state(l.mem, k),
 				ir.Bool(direction == 1), ir.ListOf(), ir.Int(2), ir.Int(l.size), ir.Int(l.layers), ir.Bool(true), ir.Bool(l.directions == 2), ir.Bool(false), ir.Bool(false))...)
 			results, hidden, memory = append(results, item(out, 0)), append(hidden, item(out, 1)), append(memory, item(out, 2))
 		}
@@ -184,7 +192,11 @@ func (f *freezer) packedLayer(l *lstmCall, k int, reverse bool) ([]ir.Arg, error
 			}
 			reads = append(reads, read)
 		case l.biases:
-			reads = append(reads, names[i])
+			bias, err := f.dense(l.node, names[i])
+			if err != nil {
+				return nil, err
+			}
+			reads = append(reads, bias)
 		default:
 			zeros, err := tensor("aten::zeros", []int64{4 * l.size})
 			if err != nil {

@@ -165,7 +165,7 @@ func mergedWays(m *measured, group []*linearCall) error {
 		weight := m.call("mkldnn::_reorder_linear_weight", c.t, c.rows)
 		args := []any{input, weight, nil, "none", []any{}, ""}
 		if c.biasTensor != nil {
-			args[2] = c.biasTensor
+			args[2] = m.call("aten::contiguous", c.biasTensor)
 		}
 		if i == 0 {
 			m.way(waySingle, "mkldnn::_linear_pointwise", args...)

@@ -144,7 +144,7 @@ func (c *convolutionCall) ways(m *measured) error {
 	m.temporaries = append(m.temporaries, weight)
 	var bias any
 	if c.biasTensor != nil {
-		bias = c.biasTensor
+		bias = m.call("aten::contiguous", c.biasTensor)
 	}
 	outputPadding := c.outputPadding
 	if !c.transposed {

@@ -14,6 +14,11 @@
 
 namespace tfx {
 
+// is_number reports whether number (fuserun.h) reads elements of a dtype.
+inline bool is_number(c10::ScalarType dtype) {
+  return c10::isIntegralType(dtype, true) || dtype == c10::kFloat || dtype == c10::kDouble || dtype == c10::kHalf || dtype == c10::kBFloat16;
+}
+
 // lanes_for is how a step is done on lanes, null where it is not: all that has
 // dimensions is of the dtype of the result, float or double, numbers are known,
 // and a factor of the second argument is one.
@@ -21,7 +26,7 @@ inline const LaneRule* lanes_for(const Overload& o, const Point& p) {
   const LaneRule* const rule = o.lane;
   if (rule == nullptr || (p.shape.dtype != c10::kFloat && p.shape.dtype != c10::kDouble)) return nullptr;
   for (const Reading& r : p.readings) {
-    if (r.shape.sizes.empty() ? c10::isComplexType(r.shape.dtype) : r.shape.dtype != p.shape.dtype) return nullptr;
+    if (r.shape.sizes.empty() ? !is_number(r.shape.dtype) : r.shape.dtype != p.shape.dtype) return nullptr;
   }
   if (p.readings.size() != (rule->kind == LaneRule::kBinary ? 2 : 1)) return nullptr;
   if (rule->kind == LaneRule::kBinary) {
@@ -135,14 +140,18 @@ inline bool outgrows(const Shape& s) {
 // A Fuser turns the points of one shape class into groups.
 class Fuser {
  public:
-  Fuser(const Plan& plan, const std::vector<Point>& points) : plan_(plan), points_(points), by_step_(plan.steps.size(), -1) {
+  Fuser(const Plan& plan, const std::vector<Point>& points) : plan_(plan), points_(points), by_step_(plan.steps.size(), -1), joins_(plan.steps.size()) {
     for (size_t i = 0; i < points.size(); i++) by_step_[points[i].step] = static_cast<int32_t>(i);
+    for (const Step& s : plan.steps) {
+      if (s.code == TFX_STEP_JUMP || s.code == TFX_STEP_UNLESS) joins_[s.target] = true;
+    }
   }
 
   // groups returns the groups that are worth it, in the order of their last steps.
   std::vector<Group> groups() {
     count_readers();
     for (size_t i = 0; i < plan_.steps.size(); i++) {
+      if (joins_[i]) close_all();  // another run may come here past the steps before
       int32_t p = by_step_[i];
       if (p >= 0 && lanes_for(points_[p]) == nullptr && plan_.fusion != Fusion::kAll && !outgrows(points_[p].readings[0].shape)) p = -1;
       if (p >= 0 && points_[p].reduces == 0) {
@@ -572,6 +581,7 @@ class Fuser {
   const Plan& plan_;
   const std::vector<Point>& points_;
   std::vector<int32_t> by_step_;
+  std::vector<bool> joins_;  // steps that jumps lead to
   std::vector<std::vector<int32_t>> readers_;  // by slot
   std::vector<Open> open_;
   std::unordered_map<int32_t, int32_t> group_of_;  // slot to open group

@@ -40,6 +40,9 @@ inline double number(const at::Tensor& t, c10::ScalarType to) {
     case c10::kChar: return as(*static_cast<const int8_t*>(p));
     case c10::kByte: return as(*static_cast<const uint8_t*>(p));
     case c10::kBool: return as(*static_cast<const bool*>(p));
+    case c10::kUInt16: return as(*static_cast<const uint16_t*>(p));
+    case c10::kUInt32: return as(*static_cast<const uint32_t*>(p));
+    case c10::kUInt64: return as(*static_cast<const uint64_t*>(p));
     case c10::kHalf: return as(static_cast<float>(*static_cast<const c10::Half*>(p)));
     case c10::kBFloat16: return as(static_cast<float>(*static_cast<const c10::BFloat16*>(p)));
     default: throw Fault("bridge: a number of an unexpected dtype in a group");
@@ -78,9 +81,18 @@ class Bench {
       const Stage& s = g_.stages[i];
       for (const Number& n : s.numbers) lanes_[i][n.at].number = number(in[n.input], s.dtype);
       for (size_t a = 0; a < s.args.size(); a++) {
-        const int32_t m = s.args[a];
-        if (m < 0 || static_cast<size_t>(m) >= in.size() || !g_.inputs[m].scalar) continue;
-        calls_[i].args[a] = in[m].dim() == 0 ? in[m] : at::as_strided(in[m], {1}, {1});
+        if (!one(s, a)) continue;
+        const at::Tensor& t = in[s.args[a]];
+        calls_[i].args[a] = t.dim() == 0 ? t : at::as_strided(t, {1}, {1});
+      }
+    }
+  }
+
+  // end lets go of what begin has taken.
+  void end() {
+    for (size_t i = 0; i < g_.stages.size(); i++) {
+      for (size_t a = 0; a < g_.stages[i].args.size(); a++) {
+        if (one(g_.stages[i], a)) calls_[i].args[a] = c10::IValue();
       }
     }
   }
@@ -123,6 +135,13 @@ class Bench {
     int64_t rows = 0;                                           // that they are for
   };
 
+  // one reports whether an argument of a kernel is an input of one element, which
+  // is the same for every block.
+  bool one(const Stage& s, size_t arg) const {
+    const int32_t m = s.args[arg];
+    return m >= 0 && static_cast<size_t>(m) < g_.inputs.size() && g_.inputs[m].scalar;
+  }
+
   void kernel(const Stage& s, Call& c, int64_t rows, torch::jit::Stack& stack) {
     if (c.rows != rows) prepare(s, c, rows);
     for (const auto& [memory, storage] : c.moving) storage->set_data_ptr_noswap(c10::DataPtr(at_[memory], c10::Device(c10::kCPU)));
@@ -159,7 +178,7 @@ class Bench {
     }
     for (size_t a = 0; a < s.args.size(); a++) {
       const int32_t m = s.args[a];
-      if (m >= 0 && !(static_cast<size_t>(m) < in_.size() && g_.inputs[m].scalar)) c.args[a] = look(m, s.dtypes[a]);
+      if (m >= 0 && !one(s, a)) c.args[a] = look(m, s.dtypes[a]);
     }
     c.result = look(s.result, s.made);
   }
@@ -219,8 +238,17 @@ struct GroupRun {
     }
   }
 
+  // clear lets go of the tensors of a run.
+  void clear() {
+    in.clear();
+    for (const auto& b : benches) b->end();
+  }
+
   // run does the group, and between blocks looks whether it is to stop.
   void run(const Plan& plan, const Group& g, const std::vector<at::Tensor>& out, torch::jit::Stack& stack, const std::atomic<int32_t>& stop) {
+    bool fits = in.size() == g.inputs.size();
+    for (size_t i = 0; fits && i < in.size(); i++) fits = g.inputs[i].shape.describes(in[i]);
+    if (!fits) throw Fault("bridge: a group is given other tensors than it was formed for");
     const int64_t threads = g.blocks == 1 ? 1 : std::min<int64_t>(at::get_num_threads(), g.blocks);
     while (static_cast<int64_t>(benches.size()) < threads) benches.push_back(std::make_unique<Bench>(plan, g));
     for (int64_t t = 0; t < threads; t++) benches[t]->begin(in, out);
@@ -235,7 +263,7 @@ struct GroupRun {
         blocks(*benches[at::get_thread_num()], from, to, own);
       });
     }
-    in.clear();
+    clear();
   }
 };
 

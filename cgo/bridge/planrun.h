@@ -25,7 +25,7 @@ struct Frame {
     }
     stack.clear();
     regions.clear();
-    for (GroupRun& g : groups) g.in.clear();
+    for (GroupRun& g : groups) g.clear();
     watch.reset();
     at = 0;
     stop.store(0, std::memory_order_relaxed);
@@ -51,7 +51,7 @@ class Runner {
 
   // start chooses the memory by the shapes of the inputs.
   void start() {
-    f_.key.clear();
+    f_.key.assign(1, at::get_num_threads());  // groups end where kernels split their work
     bool ok = true;
     for (const int32_t s : plan_.inputs) ok = ok && describe(f_.slots[s]);
     const Layout* now = f_.block.layout();

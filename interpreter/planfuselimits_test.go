@@ -1,0 +1,83 @@
+package interpreter_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/torchfx-go/torchfx/interpreter"
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// aten makes a call of an operator of ATen.
+func aten(g *ir.Graph, name string, args ...ir.Arg) *ir.Node {
+	return g.CallFunction(ir.OverloadOf("aten::"+name), args)
+}
+
+// A group does not reach out of a branch, which another run of the same shapes may
+// not take.
+func TestGroupsEndWithTheirBranch(t *testing.T) {
+	needLibtorch(t)
+	yes := ir.NewGraph()
+	yes.Output(aten(yes, "sum", yes.Placeholder("x")))
+	no := ir.NewGraph()
+	x := no.Placeholder("x")
+	aten(no, "add.Tensor", x, ir.Int(1)) // nobody reads it
+	no.Output(aten(no, "sum", x))
+	g := ir.NewGraph()
+	pred, x := g.Placeholder("pred"), g.Placeholder("x")
+	either := g.CallFunction(ir.FuncOf("torch.ops.higher_order.cond"), []ir.Arg{pred, g.GetAttr("yes"), g.GetAttr("no"), ir.ListOf(x)})
+	y := aten(g, "mul.Tensor", aten(g, "sub.Tensor", x, ir.Int(3)), ir.Int(2))
+	g.Output(ir.TupleOf(either, y))
+	gm := module(t, g, map[string]any{"yes": module(t, yes, nil), "no": module(t, no, nil)})
+	p := compile(t, gm, interpreter.PlanFuseAll())
+	large := uniform(t, 64, 64)
+	for _, taken := range []bool{false, true, false} {
+		condition, err := torch.Scalar(taken, ir.Bool8)
+		require.NoError(t, err)
+		agreePlan(t, gm, p, condition, large)
+		condition.Close()
+	}
+}
+
+// A tensor of one element may be of any dtype.
+func TestFusedWithOneElementOfAnyDType(t *testing.T) {
+	needLibtorch(t)
+	gm := chain(t, "add", "mul", "relu", "sub", "maximum")
+	x := uniform(t, 40, 40)
+	for _, d := range []ir.DType{ir.Float32, ir.Float64, ir.Int64, ir.Int32, ir.Int16, ir.Int8, ir.UInt8, ir.UInt16, ir.UInt32, ir.UInt64, ir.Bool8, ir.Float16, ir.BFloat16} {
+		t.Run(d.String(), func(t *testing.T) {
+			y, err := torch.Scalar(1, d)
+			require.NoError(t, err)
+			defer y.Close()
+			p := compile(t, gm, interpreter.PlanFuseAll())
+			agreePlan(t, gm, p, x, y)
+		})
+	}
+}
+
+// Between runs a plan holds no argument.
+func TestPlansHoldNoArguments(t *testing.T) {
+	needLibtorch(t)
+	g := ir.NewGraph()
+	a, b := g.Placeholder("a"), g.Placeholder("b")
+	g.Output(aten(g, "neg", aten(g, "relu", aten(g, "sub.Tensor", aten(g, "exp", aten(g, "pow.Tensor_Tensor", aten(g, "relu", a), b)), b))))
+	gm := module(t, g, nil)
+	p := compile(t, gm, interpreter.PlanFuseAll())
+	x := uniform(t, 40, 40)
+	for range 4 {
+		released := false
+		y, err := torch.FromMemory(make([]byte, 64), ir.Float32, []int{1}, nil, 4, func() { released = true })
+		require.NoError(t, err)
+		out, err := p.Run(t.Context(), x, y)
+		require.NoError(t, err)
+		closeResult(out)
+		require.NoError(t, y.Close())
+		assert.True(t, released)
+	}
+	text, err := p.Dump()
+	require.NoError(t, err)
+	assert.Contains(t, text, "kernel")
+}
