@@ -16,13 +16,14 @@ import (
 // resultAllocations are those of a result: the Tensor, with its handle in it.
 const resultAllocations = 1
 
-// A typed function allocates its result and nothing else.
+// A typed function allocates its result and nothing else. What its caller makes to hand
+// it over is the caller's: see boxes.
 func TestTypedCallsAllocateTheirResult(t *testing.T) {
 	testenv.Libtorch(t)
 	for _, c := range typedCalls(t) {
 		t.Run(c.name, func(t *testing.T) {
 			got := testing.AllocsPerRun(100, func() { _ = c.call().Close() })
-			assert.LessOrEqual(t, got, float64(resultAllocations))
+			assert.LessOrEqual(t, got, float64(resultAllocations+c.boxes))
 		})
 	}
 }

@@ -20,13 +20,25 @@ type Ints = any
 // callFunction calls a function of Python by the name that graphs have.
 func callFunction(name string, args ...any) any {
 	f, impl := calledFunctions.find(name, ir.FuncOf)
-	return callTyped(f, impl, "", nil, args)
+	return callTyped(f, impl, "", nil, args, nil)
+}
+
+// callFunctionWith is callFunction with options behind the arguments.
+func callFunctionWith(name string, options []any, args ...any) any {
+	f, impl := calledFunctions.find(name, ir.FuncOf)
+	return callTyped(f, impl, "", nil, args, options)
 }
 
 // callMethod calls a method by its name.
 func (x *Tensor) callMethod(name string, args ...any) any {
 	f, impl := calledMethods.find(name, methodOf)
-	return callTyped(f, impl, name, x, args)
+	return callTyped(f, impl, name, x, args, nil)
+}
+
+// callMethodWith is callMethod with options behind the arguments.
+func (x *Tensor) callMethodWith(name string, options []any, args ...any) any {
+	f, impl := calledMethods.find(name, methodOf)
+	return callTyped(f, impl, name, x, args, options)
 }
 
 // callees remember what names stand for, by where their text lies: the names in
@@ -69,23 +81,35 @@ func (l *argumentList) put() {
 // callTyped is [Dispatch] of a call whose arguments are all there, for least cost:
 // an operator of torch that is called with real arguments allocates nothing but its
 // results. method is "" for a function.
-func callTyped(f *ir.Func, impl *implementation, method string, self *Tensor, args []any) any {
-	if x := (tensorArgs{}); impl != nil && impl.public != nil && (method == "" || x.addTensor(self)) && x.addAll(args) {
-		if v, ok, err := impl.public.callTensors(nil, &x); ok {
-			if err != nil {
-				mustNot(f.Name(), failedIn(f, nil, nil, err))
-			}
+func callTyped(f *ir.Func, impl *implementation, method string, self *Tensor, args, options []any) any {
+	var cause error
+	var p *public
+	if impl != nil {
+		if p = impl.public; p == nil {
+			p = impl.parser
+		}
+	}
+	if p != nil {
+		receiver := [1]any{self}
+		a := callArgs{lists: [3][]any{receiver[:], args, options}}
+		if method == "" {
+			a.lists[0] = nil
+		}
+		v, ok, err := p.fast(nil, &a)
+		if ok && err == nil {
 			return v
 		}
+		cause = err
 	}
 	l := argumentLists.Get().(*argumentList)
 	defer l.put()
 	if method != "" {
 		l.args = append(l.args, self)
 	}
-	l.args = append(l.args, args...)
+	l.args = append(append(l.args, args...), options...)
+	sequences(l.args)
 	list, kw := splitKwargs(l.args)
-	if impl == nil || impl.public == nil || impl.public.run != nil || recorderOf(list, kw) != nil {
+	if p == nil || p.run != nil && cause == nil || recorderOf(list, kw) != nil {
 		// whatever this does may keep the list
 		list = slices.Clone(list)
 		if method != "" {
@@ -98,7 +122,7 @@ func callTyped(f *ir.Func, impl *implementation, method string, self *Tensor, ar
 			list[i] = int64(n) // in place, where normalize copies
 		}
 	}
-	v, err := impl.call(nil, list, kw)
+	v, err := p.parse(nil, list, kw, cause)
 	if err != nil {
 		mustNot(f.Name(), failedIn(f, list, kw, err))
 	}

@@ -31,7 +31,7 @@ func AdaptiveMaxPool1d(input *Tensor, outputSize Ints) (_, _ *Tensor) {
 //
 //	torch.avg_pool1d(Tensor input, int[1] kernel_size, int[1] stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True)
 func AvgPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.avg_pool1d", with(options, input, kernelSize)...))
+	return As[*Tensor](callFunctionWith("torch.avg_pool1d", options, input, kernelSize))
 }
 
 // ChannelShuffle is torch.channel_shuffle.
@@ -47,7 +47,7 @@ func ChannelShuffle(input *Tensor, groups Int) *Tensor {
 //	torch.conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1)
 //	torch.conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding="valid", int[1] dilation=1, int groups=1)
 func Conv1d(input, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.conv1d", with(options, input, weight)...))
+	return As[*Tensor](callFunctionWith("torch.conv1d", options, input, weight))
 }
 
 // Conv2d is torch.conv2d: applies a 2D convolution over an input image composed
@@ -56,7 +56,7 @@ func Conv1d(input, weight *Tensor, options ...any) *Tensor {
 //	torch.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1)
 //	torch.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding="valid", int[2] dilation=1, int groups=1)
 func Conv2d(input, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.conv2d", with(options, input, weight)...))
+	return As[*Tensor](callFunctionWith("torch.conv2d", options, input, weight))
 }
 
 // Conv3d is torch.conv3d: applies a 3D convolution over an input image composed
@@ -65,7 +65,7 @@ func Conv2d(input, weight *Tensor, options ...any) *Tensor {
 //	torch.conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1)
 //	torch.conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding="valid", int[3] dilation=1, int groups=1)
 func Conv3d(input, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.conv3d", with(options, input, weight)...))
+	return As[*Tensor](callFunctionWith("torch.conv3d", options, input, weight))
 }
 
 // ConvTbc is torch.conv_tbc: applies a 1-dimensional sequence convolution over
@@ -73,7 +73,7 @@ func Conv3d(input, weight *Tensor, options ...any) *Tensor {
 //
 //	torch.conv_tbc(Tensor input, Tensor weight, Tensor bias, int pad=0)
 func ConvTbc(input, weight, bias *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.conv_tbc", with(options, input, weight, bias)...))
+	return As[*Tensor](callFunctionWith("torch.conv_tbc", options, input, weight, bias))
 }
 
 // ConvTranspose1d is torch.conv_transpose1d: applies a 1D transposed
@@ -82,7 +82,7 @@ func ConvTbc(input, weight, bias *Tensor, options ...any) *Tensor {
 //
 //	torch.conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1)
 func ConvTranspose1d(input, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.conv_transpose1d", with(options, input, weight)...))
+	return As[*Tensor](callFunctionWith("torch.conv_transpose1d", options, input, weight))
 }
 
 // ConvTranspose2d is torch.conv_transpose2d: applies a 2D transposed
@@ -91,7 +91,7 @@ func ConvTranspose1d(input, weight *Tensor, options ...any) *Tensor {
 //
 //	torch.conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1)
 func ConvTranspose2d(input, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.conv_transpose2d", with(options, input, weight)...))
+	return As[*Tensor](callFunctionWith("torch.conv_transpose2d", options, input, weight))
 }
 
 // ConvTranspose3d is torch.conv_transpose3d: applies a 3D transposed
@@ -100,7 +100,7 @@ func ConvTranspose2d(input, weight *Tensor, options ...any) *Tensor {
 //
 //	torch.conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1)
 func ConvTranspose3d(input, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.conv_transpose3d", with(options, input, weight)...))
+	return As[*Tensor](callFunctionWith("torch.conv_transpose3d", options, input, weight))
 }
 
 // Convolution is torch.convolution.
@@ -114,7 +114,7 @@ func Convolution(input, weight, bias *Tensor, stride, padding, dilation Ints, tr
 //
 //	torch.cudnn_convolution(Tensor input, Tensor weight, int[] padding, int[] stride, int[] dilation, int groups, bool benchmark, bool deterministic, bool allow_tf32, *, Tensor out=None)
 func CudnnConvolution(input, weight *Tensor, padding, stride, dilation Ints, groups Int, benchmark, deterministic, allowTf32 bool, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.cudnn_convolution", with(options, input, weight, padding, stride, dilation, groups, benchmark, deterministic, allowTf32)...))
+	return As[*Tensor](callFunctionWith("torch.cudnn_convolution", options, input, weight, padding, stride, dilation, groups, benchmark, deterministic, allowTf32))
 }
 
 // CudnnConvolutionAddRelu is torch.cudnn_convolution_add_relu.
@@ -142,21 +142,21 @@ func CudnnConvolutionTranspose(input, weight *Tensor, padding, outputPadding, st
 //
 //	torch.max_pool1d(Tensor input, int[1] kernel_size, int[1] stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False)
 func MaxPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.max_pool1d", with(options, input, kernelSize)...))
+	return As[*Tensor](callFunctionWith("torch.max_pool1d", options, input, kernelSize))
 }
 
 // MaxPool2d is torch.max_pool2d.
 //
 //	torch.max_pool2d(Tensor input, int[2] kernel_size, int[2] stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False)
 func MaxPool2d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.max_pool2d", with(options, input, kernelSize)...))
+	return As[*Tensor](callFunctionWith("torch.max_pool2d", options, input, kernelSize))
 }
 
 // MaxPool3d is torch.max_pool3d.
 //
 //	torch.max_pool3d(Tensor input, int[3] kernel_size, int[3] stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False)
 func MaxPool3d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.max_pool3d", with(options, input, kernelSize)...))
+	return As[*Tensor](callFunctionWith("torch.max_pool3d", options, input, kernelSize))
 }
 
 // MiopenConvolution is torch.miopen_convolution.
@@ -225,5 +225,5 @@ func PixelUnshuffle(input *Tensor, downscaleFactor int) *Tensor {
 //
 //	torch.unfold_copy(Tensor input, int dimension, int size, int step, *, Tensor out=None)
 func UnfoldCopy(input *Tensor, dimension, size, step int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.unfold_copy", with(options, input, dimension, size, step)...))
+	return As[*Tensor](callFunctionWith("torch.unfold_copy", options, input, dimension, size, step))
 }

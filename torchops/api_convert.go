@@ -7,7 +7,7 @@ package torchops
 //
 //	x.as_strided_(int[] size, int[] stride, int? storage_offset=None)
 func (x *Tensor) AsStridedInPlace(size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("as_strided_", with(options, size, stride)...))
+	return As[*Tensor](x.callMethodWith("as_strided_", options, size, stride))
 }
 
 // Bfloat16 is the method bfloat16: x.bfloat16() is equivalent to
@@ -53,7 +53,7 @@ func (x *Tensor) Char(options ...any) *Tensor {
 //
 //	x.copy_(src: any, non_blocking = False)
 func (x *Tensor) CopyInPlace(src any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("copy_", with(options, src)...))
+	return As[*Tensor](x.callMethodWith("copy_", options, src))
 }
 
 // Cpu is the method cpu: returns a copy of this object in CPU memory.
@@ -369,14 +369,14 @@ func (x *Tensor) TypeAs(other *Tensor) *Tensor {
 //
 //	torch.as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None)
 func AsStrided(input *Tensor, size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.as_strided", with(options, input, size, stride)...))
+	return As[*Tensor](callFunctionWith("torch.as_strided", options, input, size, stride))
 }
 
 // AsStridedInPlace is torch.as_strided_: in-place version of torch.as_strided.
 //
 //	torch.as_strided_(Tensor input, int[] size, int[] stride, int? storage_offset=None)
 func AsStridedInPlace(input *Tensor, size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.as_strided_", with(options, input, size, stride)...))
+	return As[*Tensor](callFunctionWith("torch.as_strided_", options, input, size, stride))
 }
 
 // AsStridedCopy is torch.as_strided_copy: performs the same operation as
@@ -385,7 +385,7 @@ func AsStridedInPlace(input *Tensor, size, stride Ints, options ...any) *Tensor 
 //
 //	torch.as_strided_copy(Tensor input, int[] size, int[] stride, int? storage_offset=None, *, Tensor out=None)
 func AsStridedCopy(input *Tensor, size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.as_strided_copy", with(options, input, size, stride)...))
+	return As[*Tensor](callFunctionWith("torch.as_strided_copy", options, input, size, stride))
 }
 
 // CanCast is torch.can_cast: determines if a type conversion is allowed under
@@ -415,7 +415,7 @@ func GetDevice(input *Tensor) SymInt {
 //	torch.greater_equal(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.greater_equal(Tensor input, Number other, *, Tensor out=None)
 func GreaterEqual(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.greater_equal", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.greater_equal", options, input, other))
 }
 
 // IsComplex is torch.is_complex: returns True if the data type of input is a
@@ -491,7 +491,7 @@ func IsVulkanAvailable() SymBool {
 //	torch.less_equal(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.less_equal(Tensor input, Number other, *, Tensor out=None)
 func LessEqual(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.less_equal", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.less_equal", options, input, other))
 }
 
 // NotEqual is torch.not_equal.
@@ -499,7 +499,7 @@ func LessEqual(input *Tensor, other any, options ...any) *Tensor {
 //	torch.not_equal(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.not_equal(Tensor input, Number other, *, Tensor out=None)
 func NotEqual(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.not_equal", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.not_equal", options, input, other))
 }
 
 // Numel is torch.numel: returns the total number of elements in the input
@@ -546,12 +546,12 @@ func ResultType(tensor, other any) any { return callFunction("torch.result_type"
 //
 //	torch.sym_constrain_range(Number size, *, int? min=None, int? max=None)
 func SymConstrainRange(size any, options ...any) {
-	callFunction("torch.sym_constrain_range", with(options, size)...)
+	callFunctionWith("torch.sym_constrain_range", options, size)
 }
 
 // SymConstrainRangeForSize is torch.sym_constrain_range_for_size.
 //
 //	torch.sym_constrain_range_for_size(Number size, *, int? min=None, int? max=None)
 func SymConstrainRangeForSize(size any, options ...any) {
-	callFunction("torch.sym_constrain_range_for_size", with(options, size)...)
+	callFunctionWith("torch.sym_constrain_range_for_size", options, size)
 }

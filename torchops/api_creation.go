@@ -15,7 +15,7 @@ func (x *Tensor) FillInPlace(value any) *Tensor {
 //
 //	x.fill_diagonal_(Number fill_value, bool wrap=False)
 func (x *Tensor) FillDiagonalInPlace(fillValue any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("fill_diagonal_", with(options, fillValue)...))
+	return As[*Tensor](x.callMethodWith("fill_diagonal_", options, fillValue))
 }
 
 // NewEmpty is the method new_empty: returns a Tensor of size size filled with
@@ -31,7 +31,7 @@ func (x *Tensor) NewEmpty(size ...Int) *Tensor {
 //
 //	x.new_empty_strided(int[] size, int[] stride, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func (x *Tensor) NewEmptyStrided(size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("new_empty_strided", with(options, size, stride)...))
+	return As[*Tensor](x.callMethodWith("new_empty_strided", options, size, stride))
 }
 
 // NewFull is the method new_full: returns a Tensor of size size filled with
@@ -39,7 +39,7 @@ func (x *Tensor) NewEmptyStrided(size, stride Ints, options ...any) *Tensor {
 //
 //	x.new_full(int[] size, Number fill_value, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func (x *Tensor) NewFull(size Ints, fillValue any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("new_full", with(options, size, fillValue)...))
+	return As[*Tensor](x.callMethodWith("new_full", options, size, fillValue))
 }
 
 // NewOnes is the method new_ones: returns a Tensor of size size filled with 1.
@@ -54,7 +54,7 @@ func (x *Tensor) NewOnes(size ...Int) *Tensor {
 //
 //	x.new_tensor(data: any, *, dtype = None, device = None, requires_grad = False)
 func (x *Tensor) NewTensor(data any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("new_tensor", with(options, data)...))
+	return As[*Tensor](x.callMethodWith("new_tensor", options, data))
 }
 
 // NewZeros is the method new_zeros: returns a Tensor of size size filled with
@@ -77,21 +77,21 @@ func (x *Tensor) ZeroInPlace() *Tensor {
 //
 //	torch.as_tensor(data: any, *, dtype = None, device = None)
 func AsTensor(data any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.as_tensor", with(options, data)...))
+	return As[*Tensor](callFunctionWith("torch.as_tensor", options, data))
 }
 
 // Asarray is torch.asarray: converts obj to a tensor.
 //
 //	torch.asarray(obj: any, *, dtype = None, device = None, copy = None, requires_grad = False)
 func Asarray(obj any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.asarray", with(options, obj)...))
+	return As[*Tensor](callFunctionWith("torch.asarray", options, obj))
 }
 
 // Clone is torch.clone: returns a copy of input.
 //
 //	torch.clone(Tensor input, *, memory_format? memory_format=None)
 func Clone(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.clone", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.clone", options, input))
 }
 
 // Complex is torch.complex: constructs a complex tensor with its real part
@@ -99,7 +99,7 @@ func Clone(input *Tensor, options ...any) *Tensor {
 //
 //	torch.complex(Tensor real, Tensor imag, *, Tensor out=None)
 func Complex(real, imag *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.complex", with(options, real, imag)...))
+	return As[*Tensor](callFunctionWith("torch.complex", options, real, imag))
 }
 
 // Empty is torch.empty: returns a tensor filled with uninitialized data.
@@ -116,7 +116,7 @@ func Empty(size ...Int) *Tensor {
 //
 //	torch.empty_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func EmptyLike(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.empty_like", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.empty_like", options, input))
 }
 
 // EmptyPermuted is torch.empty_permuted: creates an uninitialized,
@@ -129,7 +129,7 @@ func EmptyLike(input *Tensor, options ...any) *Tensor {
 //
 //	torch.empty_permuted(int[] size, int[] physical_layout, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func EmptyPermuted(size, physicalLayout Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.empty_permuted", with(options, size, physicalLayout)...))
+	return As[*Tensor](callFunctionWith("torch.empty_permuted", options, size, physicalLayout))
 }
 
 // EmptyStrided is torch.empty_strided: creates a tensor with the specified size
@@ -137,7 +137,7 @@ func EmptyPermuted(size, physicalLayout Ints, options ...any) *Tensor {
 //
 //	torch.empty_strided(int[] size, int[] stride, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func EmptyStrided(size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.empty_strided", with(options, size, stride)...))
+	return As[*Tensor](callFunctionWith("torch.empty_strided", options, size, stride))
 }
 
 // Fill is torch.fill.
@@ -161,7 +161,7 @@ func FillInPlace(input *Tensor, value any) *Tensor {
 //
 //	torch.from_file(str filename, bool? shared=None, int? size=0, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func FromFile(filename string, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.from_file", with(options, filename)...))
+	return As[*Tensor](callFunctionWith("torch.from_file", options, filename))
 }
 
 // FullLike is torch.full_like: returns a tensor with the same size as input
@@ -171,7 +171,7 @@ func FromFile(filename string, options ...any) *Tensor {
 //
 //	torch.full_like(Tensor input, Number fill_value, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func FullLike(input *Tensor, fillValue any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.full_like", with(options, input, fillValue)...))
+	return As[*Tensor](callFunctionWith("torch.full_like", options, input, fillValue))
 }
 
 // Linspace is torch.linspace: creates a one-dimensional tensor of size steps
@@ -182,7 +182,7 @@ func FullLike(input *Tensor, fillValue any, options ...any) *Tensor {
 //	torch.linspace(Tensor start, Number end, int steps, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.linspace(Number start, Number end, int steps, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Linspace(start, end any, steps int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.linspace", with(options, start, end, steps)...))
+	return As[*Tensor](callFunctionWith("torch.linspace", options, start, end, steps))
 }
 
 // Logspace is torch.logspace: creates a one-dimensional tensor of size steps
@@ -194,7 +194,7 @@ func Linspace(start, end any, steps int, options ...any) *Tensor {
 //	torch.logspace(Tensor start, Number end, int steps, float base=10.0, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.logspace(Number start, Number end, int steps, float base=10.0, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Logspace(start, end any, steps int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.logspace", with(options, start, end, steps)...))
+	return As[*Tensor](callFunctionWith("torch.logspace", options, start, end, steps))
 }
 
 // OnesLike is torch.ones_like: returns a tensor filled with the scalar value 1,
@@ -204,7 +204,7 @@ func Logspace(start, end any, steps int, options ...any) *Tensor {
 //
 //	torch.ones_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func OnesLike(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.ones_like", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.ones_like", options, input))
 }
 
 // Polar is torch.polar: constructs a complex tensor whose elements are
@@ -213,28 +213,28 @@ func OnesLike(input *Tensor, options ...any) *Tensor {
 //
 //	torch.polar(Tensor abs, Tensor angle, *, Tensor out=None)
 func Polar(abs, angle *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.polar", with(options, abs, angle)...))
+	return As[*Tensor](callFunctionWith("torch.polar", options, abs, angle))
 }
 
 // Range is torch.range.
 //
 //	torch.range(start: any, end: any, step = 1, *, out = None, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False)
 func Range(start, end any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.range", with(options, start, end)...))
+	return As[*Tensor](callFunctionWith("torch.range", options, start, end))
 }
 
 // ScalarTensor is torch.scalar_tensor.
 //
 //	torch.scalar_tensor(s: any, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False)
 func ScalarTensor(s any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.scalar_tensor", with(options, s)...))
+	return As[*Tensor](callFunctionWith("torch.scalar_tensor", options, s))
 }
 
 // Vander is torch.vander: generates a Vandermonde matrix.
 //
 //	torch.vander(Tensor x, int? N=None, bool increasing=False)
 func Vander(xArg *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.vander", with(options, xArg)...))
+	return As[*Tensor](callFunctionWith("torch.vander", options, xArg))
 }
 
 // ZeroInPlace is torch.zero_.
@@ -251,5 +251,5 @@ func ZeroInPlace(input *Tensor) *Tensor {
 //
 //	torch.zeros_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func ZerosLike(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.zeros_like", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.zeros_like", options, input))
 }

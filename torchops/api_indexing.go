@@ -18,7 +18,7 @@ func (x *Tensor) Argwhere() *Tensor {
 //
 //	x.as_strided_scatter(Tensor src, int[] size, int[] stride, int? storage_offset=None)
 func (x *Tensor) AsStridedScatter(src *Tensor, size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("as_strided_scatter", with(options, src, size, stride)...))
+	return As[*Tensor](x.callMethodWith("as_strided_scatter", options, src, size, stride))
 }
 
 // CountNonzero is the method count_nonzero: counts the number of non-zero
@@ -72,14 +72,14 @@ func (x *Tensor) Diagonal(options ...any) *Tensor {
 //
 //	x.diagonal_scatter(Tensor src, int offset=0, int dim1=0, int dim2=1)
 func (x *Tensor) DiagonalScatter(src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("diagonal_scatter", with(options, src)...))
+	return As[*Tensor](x.callMethodWith("diagonal_scatter", options, src))
 }
 
 // Gather is the method gather: gathers values along an axis specified by dim.
 //
 //	x.gather(int dim, Tensor index, *, bool sparse_grad=False)
 func (x *Tensor) Gather(dim int, index *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("gather", with(options, dim, index)...))
+	return As[*Tensor](x.callMethodWith("gather", options, dim, index))
 }
 
 // IndexAdd is the method index_add: out-of-place version of
@@ -87,7 +87,7 @@ func (x *Tensor) Gather(dim int, index *Tensor, options ...any) *Tensor {
 //
 //	x.index_add(int dim, Tensor index, Tensor source, *, Number alpha=1)
 func (x *Tensor) IndexAdd(dim int, index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("index_add", with(options, dim, index, source)...))
+	return As[*Tensor](x.callMethodWith("index_add", options, dim, index, source))
 }
 
 // IndexAddInPlace is the method index_add_: accumulate the elements of alpha
@@ -96,7 +96,7 @@ func (x *Tensor) IndexAdd(dim int, index, source *Tensor, options ...any) *Tenso
 //
 //	x.index_add_(int dim, Tensor index, Tensor source, *, Number alpha=1)
 func (x *Tensor) IndexAddInPlace(dim int, index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("index_add_", with(options, dim, index, source)...))
+	return As[*Tensor](x.callMethodWith("index_add_", options, dim, index, source))
 }
 
 // IndexCopy is the method index_copy: out-of-place version of
@@ -137,7 +137,7 @@ func (x *Tensor) IndexFillInPlace(dim int, index *Tensor, value any) *Tensor {
 //
 //	x.index_put(Tensor?[] indices, Tensor values, bool accumulate=False)
 func (x *Tensor) IndexPut(indices any, values *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("index_put", with(options, indices, values)...))
+	return As[*Tensor](x.callMethodWith("index_put", options, indices, values))
 }
 
 // IndexPutInPlace is the method index_put_: puts values from the tensor values
@@ -146,14 +146,14 @@ func (x *Tensor) IndexPut(indices any, values *Tensor, options ...any) *Tensor {
 //
 //	x.index_put_(Tensor?[] indices, Tensor values, bool accumulate=False)
 func (x *Tensor) IndexPutInPlace(indices any, values *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("index_put_", with(options, indices, values)...))
+	return As[*Tensor](x.callMethodWith("index_put_", options, indices, values))
 }
 
 // IndexReduce is the method index_reduce.
 //
 //	x.index_reduce(int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)
 func (x *Tensor) IndexReduce(dim int, index, source *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("index_reduce", with(options, dim, index, source, reduce)...))
+	return As[*Tensor](x.callMethodWith("index_reduce", options, dim, index, source, reduce))
 }
 
 // IndexReduceInPlace is the method index_reduce_: accumulate the elements of
@@ -162,7 +162,7 @@ func (x *Tensor) IndexReduce(dim int, index, source *Tensor, reduce string, opti
 //
 //	x.index_reduce_(int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)
 func (x *Tensor) IndexReduceInPlace(dim int, index, source *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("index_reduce_", with(options, dim, index, source, reduce)...))
+	return As[*Tensor](x.callMethodWith("index_reduce_", options, dim, index, source, reduce))
 }
 
 // IndexSelect is the method index_select: returns a new tensor which indexes
@@ -260,7 +260,7 @@ func (x *Tensor) NonzeroStatic(options ...any) *Tensor {
 //
 //	x.put(Tensor index, Tensor source, bool accumulate=False)
 func (x *Tensor) Put(index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("put", with(options, index, source)...))
+	return As[*Tensor](x.callMethodWith("put", options, index, source))
 }
 
 // PutInPlace is the method put_: copies the elements from source into the
@@ -268,7 +268,7 @@ func (x *Tensor) Put(index, source *Tensor, options ...any) *Tensor {
 //
 //	x.put_(Tensor index, Tensor source, bool accumulate=False)
 func (x *Tensor) PutInPlace(index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("put_", with(options, index, source)...))
+	return As[*Tensor](x.callMethodWith("put_", options, index, source))
 }
 
 // Scatter is the method scatter: out-of-place version of torch.Tensor.scatter_.
@@ -278,7 +278,7 @@ func (x *Tensor) PutInPlace(index, source *Tensor, options ...any) *Tensor {
 //	x.scatter(int dim, Tensor index, Number value)
 //	x.scatter(int dim, Tensor index, Number value, *, str reduce)
 func (x *Tensor) Scatter(dim int, index *Tensor, src any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("scatter", with(options, dim, index, src)...))
+	return As[*Tensor](x.callMethodWith("scatter", options, dim, index, src))
 }
 
 // ScatterInPlace is the method scatter_: writes all values from the tensor src
@@ -289,7 +289,7 @@ func (x *Tensor) Scatter(dim int, index *Tensor, src any, options ...any) *Tenso
 //	x.scatter_(int dim, Tensor index, Number value)
 //	x.scatter_(int dim, Tensor index, Number value, *, str reduce)
 func (x *Tensor) ScatterInPlace(dim int, index *Tensor, src any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("scatter_", with(options, dim, index, src)...))
+	return As[*Tensor](x.callMethodWith("scatter_", options, dim, index, src))
 }
 
 // ScatterAdd is the method scatter_add: out-of-place version of
@@ -314,7 +314,7 @@ func (x *Tensor) ScatterAddInPlace(dim int, index, src *Tensor) *Tensor {
 //
 //	x.scatter_reduce(int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)
 func (x *Tensor) ScatterReduce(dim int, index, src *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("scatter_reduce", with(options, dim, index, src, reduce)...))
+	return As[*Tensor](x.callMethodWith("scatter_reduce", options, dim, index, src, reduce))
 }
 
 // ScatterReduceInPlace is the method scatter_reduce_: reduces all values from
@@ -324,7 +324,7 @@ func (x *Tensor) ScatterReduce(dim int, index, src *Tensor, reduce string, optio
 //
 //	x.scatter_reduce_(int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)
 func (x *Tensor) ScatterReduceInPlace(dim int, index, src *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("scatter_reduce_", with(options, dim, index, src, reduce)...))
+	return As[*Tensor](x.callMethodWith("scatter_reduce_", options, dim, index, src, reduce))
 }
 
 // SelectScatter is the method select_scatter: embeds the values of the src
@@ -339,7 +339,7 @@ func (x *Tensor) SelectScatter(src *Tensor, dim int, index Int) *Tensor {
 //
 //	x.slice_inverse(Tensor src, int dim=0, int? start=None, int? end=None, int step=1)
 func (x *Tensor) SliceInverse(src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("slice_inverse", with(options, src)...))
+	return As[*Tensor](x.callMethodWith("slice_inverse", options, src))
 }
 
 // SliceScatter is the method slice_scatter: embeds the values of the src tensor
@@ -347,7 +347,7 @@ func (x *Tensor) SliceInverse(src *Tensor, options ...any) *Tensor {
 //
 //	x.slice_scatter(Tensor src, int dim=0, int? start=None, int? end=None, int step=1)
 func (x *Tensor) SliceScatter(src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("slice_scatter", with(options, src)...))
+	return As[*Tensor](x.callMethodWith("slice_scatter", options, src))
 }
 
 // Take is the method take: returns a new tensor with the elements of x at the
@@ -363,7 +363,7 @@ func (x *Tensor) Take(index *Tensor) *Tensor {
 //
 //	x.take_along_dim(Tensor indices, int? dim=None)
 func (x *Tensor) TakeAlongDim(indices *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("take_along_dim", with(options, indices)...))
+	return As[*Tensor](x.callMethodWith("take_along_dim", options, indices))
 }
 
 // Tril is the method tril: returns the lower triangular part of the matrix (2-D
@@ -423,7 +423,7 @@ func Argwhere(input *Tensor) *Tensor {
 //
 //	torch.as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None)
 func AsStridedScatter(input, src *Tensor, size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.as_strided_scatter", with(options, input, src, size, stride)...))
+	return As[*Tensor](callFunctionWith("torch.as_strided_scatter", options, input, src, size, stride))
 }
 
 // BlockDiag is torch.block_diag: create a block diagonal matrix from provided
@@ -441,7 +441,7 @@ func BlockDiag(tensors ...*Tensor) *Tensor {
 //	torch.bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor out=None)
 //	torch.bucketize(Number self, Tensor boundaries, *, bool out_int32=False, bool right=False)
 func Bucketize(input any, boundaries *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.bucketize", with(options, input, boundaries)...))
+	return As[*Tensor](callFunctionWith("torch.bucketize", options, input, boundaries))
 }
 
 // CountNonzero is torch.count_nonzero: counts the number of non-zero values in
@@ -450,7 +450,7 @@ func Bucketize(input any, boundaries *Tensor, options ...any) *Tensor {
 //	torch.count_nonzero(Tensor input, int? dim=None)
 //	torch.count_nonzero(Tensor input, int[] dim)
 func CountNonzero(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.count_nonzero", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.count_nonzero", options, input))
 }
 
 // Diag is torch.diag: - If input is a vector (1-D tensor), then returns a 2-D
@@ -460,7 +460,7 @@ func CountNonzero(input *Tensor, options ...any) *Tensor {
 //
 //	torch.diag(Tensor input, int diagonal=0, *, Tensor out=None)
 func Diag(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.diag", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.diag", options, input))
 }
 
 // DiagEmbed is torch.diag_embed: creates a tensor whose diagonals of certain 2D
@@ -468,7 +468,7 @@ func Diag(input *Tensor, options ...any) *Tensor {
 //
 //	torch.diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1)
 func DiagEmbed(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.diag_embed", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.diag_embed", options, input))
 }
 
 // Diagflat is torch.diagflat: - If input is a vector (1-D tensor), then returns
@@ -478,7 +478,7 @@ func DiagEmbed(input *Tensor, options ...any) *Tensor {
 //
 //	torch.diagflat(Tensor input, int offset=0)
 func Diagflat(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.diagflat", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.diagflat", options, input))
 }
 
 // Diagonal is torch.diagonal: returns a partial view of input with the its
@@ -487,7 +487,7 @@ func Diagflat(input *Tensor, options ...any) *Tensor {
 //
 //	torch.diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1)
 func Diagonal(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.diagonal", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.diagonal", options, input))
 }
 
 // DiagonalCopy is torch.diagonal_copy: performs the same operation as
@@ -496,7 +496,7 @@ func Diagonal(input *Tensor, options ...any) *Tensor {
 //
 //	torch.diagonal_copy(Tensor input, int offset=0, int dim1=0, int dim2=1, *, Tensor out=None)
 func DiagonalCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.diagonal_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.diagonal_copy", options, input))
 }
 
 // DiagonalScatter is torch.diagonal_scatter: embeds the values of the src
@@ -505,28 +505,28 @@ func DiagonalCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1)
 func DiagonalScatter(input, src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.diagonal_scatter", with(options, input, src)...))
+	return As[*Tensor](callFunctionWith("torch.diagonal_scatter", options, input, src))
 }
 
 // Gather is torch.gather: gathers values along an axis specified by dim.
 //
 //	torch.gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor out=None)
 func Gather(input *Tensor, dim int, index *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.gather", with(options, input, dim, index)...))
+	return As[*Tensor](callFunctionWith("torch.gather", options, input, dim, index))
 }
 
 // IndexAdd is torch.index_add.
 //
 //	torch.index_add(Tensor input, int dim, Tensor index, Tensor source, *, Number alpha=1, Tensor out=None)
 func IndexAdd(input *Tensor, dim int, index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.index_add", with(options, input, dim, index, source)...))
+	return As[*Tensor](callFunctionWith("torch.index_add", options, input, dim, index, source))
 }
 
 // IndexCopy is torch.index_copy.
 //
 //	torch.index_copy(Tensor input, int dim, Tensor index, Tensor source, *, Tensor out=None)
 func IndexCopy(input *Tensor, dim int, index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.index_copy", with(options, input, dim, index, source)...))
+	return As[*Tensor](callFunctionWith("torch.index_copy", options, input, dim, index, source))
 }
 
 // IndexFill is torch.index_fill.
@@ -541,21 +541,21 @@ func IndexFill(input *Tensor, dim int, index *Tensor, value any) *Tensor {
 //
 //	torch.index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False)
 func IndexPut(input *Tensor, indices any, values *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.index_put", with(options, input, indices, values)...))
+	return As[*Tensor](callFunctionWith("torch.index_put", options, input, indices, values))
 }
 
 // IndexPutInPlace is torch.index_put_.
 //
 //	torch.index_put_(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False)
 func IndexPutInPlace(input *Tensor, indices any, values *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.index_put_", with(options, input, indices, values)...))
+	return As[*Tensor](callFunctionWith("torch.index_put_", options, input, indices, values))
 }
 
 // IndexReduce is torch.index_reduce.
 //
 //	torch.index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, Tensor out=None)
 func IndexReduce(input *Tensor, dim int, index, source *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.index_reduce", with(options, input, dim, index, source, reduce)...))
+	return As[*Tensor](callFunctionWith("torch.index_reduce", options, input, dim, index, source, reduce))
 }
 
 // IndexSelect is torch.index_select: returns a new tensor which indexes the
@@ -563,7 +563,7 @@ func IndexReduce(input *Tensor, dim int, index, source *Tensor, reduce string, o
 //
 //	torch.index_select(Tensor input, int dim, Tensor index, *, Tensor out=None)
 func IndexSelect(input *Tensor, dim int, index *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.index_select", with(options, input, dim, index)...))
+	return As[*Tensor](callFunctionWith("torch.index_select", options, input, dim, index))
 }
 
 // IsNonzero is torch.is_nonzero: returns True if the input is a single element
@@ -595,7 +595,7 @@ func MaskedScatter(input, mask, source *Tensor) *Tensor {
 //
 //	torch.masked_select(Tensor input, Tensor mask, *, Tensor out=None)
 func MaskedSelect(input, mask *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.masked_select", with(options, input, mask)...))
+	return As[*Tensor](callFunctionWith("torch.masked_select", options, input, mask))
 }
 
 // Narrow is torch.narrow: returns a new tensor that is a narrowed version of
@@ -612,14 +612,14 @@ func Narrow(input *Tensor, dim int, start any, length Int) *Tensor {
 //
 //	torch.narrow_copy(Tensor input, int dim, int start, int length, *, Tensor out=None)
 func NarrowCopy(input *Tensor, dim int, start, length Int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.narrow_copy", with(options, input, dim, start, length)...))
+	return As[*Tensor](callFunctionWith("torch.narrow_copy", options, input, dim, start, length))
 }
 
 // Nonzero is torch.nonzero.
 //
 //	torch.nonzero(input: Tensor, *, as_tuple = False, out = None)
 func Nonzero(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.nonzero", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.nonzero", options, input))
 }
 
 // NonzeroTuple is torch.nonzero with as_tuple=true.
@@ -634,14 +634,14 @@ func NonzeroTuple(input *Tensor, options ...any) Tensors {
 //
 //	torch.nonzero_static(Tensor input, *, int size, int fill_value=-1, Tensor out=None)
 func NonzeroStatic(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.nonzero_static", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.nonzero_static", options, input))
 }
 
 // Put is torch.put.
 //
 //	torch.put(Tensor input, Tensor index, Tensor source, bool accumulate=False)
 func Put(input, index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.put", with(options, input, index, source)...))
+	return As[*Tensor](callFunctionWith("torch.put", options, input, index, source))
 }
 
 // Scatter is torch.scatter: out-of-place version of torch.Tensor.scatter_.
@@ -651,7 +651,7 @@ func Put(input, index, source *Tensor, options ...any) *Tensor {
 //	torch.scatter(Tensor input, int dim, Tensor index, Number value, *, Tensor out=None)
 //	torch.scatter(Tensor input, int dim, Tensor index, Number value, *, str reduce, Tensor out=None)
 func Scatter(input *Tensor, dim int, index *Tensor, src any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.scatter", with(options, input, dim, index, src)...))
+	return As[*Tensor](callFunctionWith("torch.scatter", options, input, dim, index, src))
 }
 
 // ScatterAdd is torch.scatter_add: out-of-place version of
@@ -659,7 +659,7 @@ func Scatter(input *Tensor, dim int, index *Tensor, src any, options ...any) *Te
 //
 //	torch.scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor out=None)
 func ScatterAdd(input *Tensor, dim int, index, src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.scatter_add", with(options, input, dim, index, src)...))
+	return As[*Tensor](callFunctionWith("torch.scatter_add", options, input, dim, index, src))
 }
 
 // ScatterReduce is torch.scatter_reduce: out-of-place version of
@@ -667,7 +667,7 @@ func ScatterAdd(input *Tensor, dim int, index, src *Tensor, options ...any) *Ten
 //
 //	torch.scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True, Tensor out=None)
 func ScatterReduce(input *Tensor, dim int, index, src *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.scatter_reduce", with(options, input, dim, index, src, reduce)...))
+	return As[*Tensor](callFunctionWith("torch.scatter_reduce", options, input, dim, index, src, reduce))
 }
 
 // Searchsorted is torch.searchsorted: find the indices from the *innermost*
@@ -678,7 +678,7 @@ func ScatterReduce(input *Tensor, dim int, index, src *Tensor, reduce string, op
 //	torch.searchsorted(Tensor sorted_sequence, Tensor input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor out=None)
 //	torch.searchsorted(Tensor sorted_sequence, Number self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor out=None)
 func Searchsorted(sortedSequence *Tensor, input any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.searchsorted", with(options, sortedSequence, input)...))
+	return As[*Tensor](callFunctionWith("torch.searchsorted", options, sortedSequence, input))
 }
 
 // Select is torch.select: slices the input tensor along the selected dimension
@@ -694,7 +694,7 @@ func Select(input *Tensor, dim int, index Int) *Tensor {
 //
 //	torch.select_copy(Tensor input, int dim, int index, *, Tensor out=None)
 func SelectCopy(input *Tensor, dim int, index Int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.select_copy", with(options, input, dim, index)...))
+	return As[*Tensor](callFunctionWith("torch.select_copy", options, input, dim, index))
 }
 
 // SelectScatter is torch.select_scatter: embeds the values of the src tensor
@@ -710,14 +710,14 @@ func SelectScatter(input, src *Tensor, dim int, index Int) *Tensor {
 //
 //	torch.slice_copy(Tensor input, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor out=None)
 func SliceCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.slice_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.slice_copy", options, input))
 }
 
 // SliceInverse is torch.slice_inverse.
 //
 //	torch.slice_inverse(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)
 func SliceInverse(input, src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.slice_inverse", with(options, input, src)...))
+	return As[*Tensor](callFunctionWith("torch.slice_inverse", options, input, src))
 }
 
 // SliceScatter is torch.slice_scatter: embeds the values of the src tensor into
@@ -725,7 +725,7 @@ func SliceInverse(input, src *Tensor, options ...any) *Tensor {
 //
 //	torch.slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor out=None)
 func SliceScatter(input, src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.slice_scatter", with(options, input, src)...))
+	return As[*Tensor](callFunctionWith("torch.slice_scatter", options, input, src))
 }
 
 // Take is torch.take: returns a new tensor with the elements of input at the
@@ -733,7 +733,7 @@ func SliceScatter(input, src *Tensor, options ...any) *Tensor {
 //
 //	torch.take(Tensor input, Tensor index, *, Tensor out=None)
 func Take(input, index *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.take", with(options, input, index)...))
+	return As[*Tensor](callFunctionWith("torch.take", options, input, index))
 }
 
 // TakeAlongDim is torch.take_along_dim: selects values from input at the
@@ -741,7 +741,7 @@ func Take(input, index *Tensor, options ...any) *Tensor {
 //
 //	torch.take_along_dim(Tensor input, Tensor indices, int? dim=None, *, Tensor out=None)
 func TakeAlongDim(input, indices *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.take_along_dim", with(options, input, indices)...))
+	return As[*Tensor](callFunctionWith("torch.take_along_dim", options, input, indices))
 }
 
 // Tril is torch.tril: returns the lower triangular part of the matrix (2-D
@@ -750,7 +750,7 @@ func TakeAlongDim(input, indices *Tensor, options ...any) *Tensor {
 //
 //	torch.tril(Tensor input, int diagonal=0, *, Tensor out=None)
 func Tril(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.tril", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.tril", options, input))
 }
 
 // Triu is torch.triu: returns the upper triangular part of a matrix (2-D
@@ -759,7 +759,7 @@ func Tril(input *Tensor, options ...any) *Tensor {
 //
 //	torch.triu(Tensor input, int diagonal=0, *, Tensor out=None)
 func Triu(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.triu", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.triu", options, input))
 }
 
 // UnravelIndex is torch.unravel_index: converts a tensor of flat indices into a

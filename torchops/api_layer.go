@@ -6,14 +6,14 @@ package torchops
 //
 //	x.dist(Tensor other, Number p=2)
 func (x *Tensor) Dist(other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("dist", with(options, other)...))
+	return As[*Tensor](x.callMethodWith("dist", options, other))
 }
 
 // LogSoftmax is the method log_softmax.
 //
 //	x.log_softmax(int dim, dtype? dtype=None)
 func (x *Tensor) LogSoftmax(dim int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("log_softmax", with(options, dim)...))
+	return As[*Tensor](x.callMethodWith("log_softmax", options, dim))
 }
 
 // Prelu is the method prelu: applies element-wise the function PReLU(x) =
@@ -88,7 +88,7 @@ func BatchNormBackwardReduce(gradOut, input, mean, invstd, weight *Tensor, input
 //
 //	torch.batch_norm_elemt(Tensor input, Tensor? weight, Tensor? bias, Tensor mean, Tensor invstd, float eps, *, Tensor out=None)
 func BatchNormElemt(input, weight, bias, mean, invstd *Tensor, eps float64, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.batch_norm_elemt", with(options, input, weight, bias, mean, invstd, eps)...))
+	return As[*Tensor](callFunctionWith("torch.batch_norm_elemt", options, input, weight, bias, mean, invstd, eps))
 }
 
 // BatchNormGatherStats is torch.batch_norm_gather_stats.
@@ -128,14 +128,14 @@ func BatchNormUpdateStats(input, runningMean, runningVar *Tensor, momentum float
 //
 //	torch.bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)
 func Bilinear(input1, input2, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.bilinear", with(options, input1, input2, weight)...))
+	return As[*Tensor](callFunctionWith("torch.bilinear", options, input1, input2, weight))
 }
 
 // BinaryCrossEntropyWithLogits is torch.binary_cross_entropy_with_logits.
 //
 //	torch.binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=at::Reduction::Mean)
 func BinaryCrossEntropyWithLogits(input, target *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.binary_cross_entropy_with_logits", with(options, input, target)...))
+	return As[*Tensor](callFunctionWith("torch.binary_cross_entropy_with_logits", options, input, target))
 }
 
 // Cdist is torch.cdist: computes the batched p-norm distance between each pair
@@ -143,14 +143,14 @@ func BinaryCrossEntropyWithLogits(input, target *Tensor, options ...any) *Tensor
 //
 //	torch.cdist(x1: Tensor, x2: Tensor, p = 2.0, compute_mode = 'use_mm_for_euclid_dist_if_necessary')
 func Cdist(x1, x2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.cdist", with(options, x1, x2)...))
+	return As[*Tensor](callFunctionWith("torch.functional.cdist", options, x1, x2))
 }
 
 // CosineEmbeddingLoss is torch.cosine_embedding_loss.
 //
 //	torch.cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=at::Reduction::Mean)
 func CosineEmbeddingLoss(input1, input2, target *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.cosine_embedding_loss", with(options, input1, input2, target)...))
+	return As[*Tensor](callFunctionWith("torch.cosine_embedding_loss", options, input1, input2, target))
 }
 
 // CosineSimilarity is torch.cosine_similarity: returns cosine similarity
@@ -159,7 +159,7 @@ func CosineEmbeddingLoss(input1, input2, target *Tensor, options ...any) *Tensor
 //
 //	torch.cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)
 func CosineSimilarity(x1, x2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.cosine_similarity", with(options, x1, x2)...))
+	return As[*Tensor](callFunctionWith("torch.cosine_similarity", options, x1, x2))
 }
 
 // CtcLoss is torch.ctc_loss.
@@ -167,7 +167,7 @@ func CosineSimilarity(x1, x2 *Tensor, options ...any) *Tensor {
 //	torch.ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=at::Reduction::Mean, bool zero_infinity=False)
 //	torch.ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=at::Reduction::Mean, bool zero_infinity=False)
 func CtcLoss(logProbs, targets *Tensor, inputLengths, targetLengths any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.ctc_loss", with(options, logProbs, targets, inputLengths, targetLengths)...))
+	return As[*Tensor](callFunctionWith("torch.ctc_loss", options, logProbs, targets, inputLengths, targetLengths))
 }
 
 // CudnnAffineGridGenerator is torch.cudnn_affine_grid_generator.
@@ -181,7 +181,7 @@ func CudnnAffineGridGenerator(theta *Tensor, n, c, h, w int) *Tensor {
 //
 //	torch.cudnn_batch_norm(Tensor input, Tensor weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float exponential_average_factor, float epsilon, *, Tensor[4] out=None)
 func CudnnBatchNorm(input, weight, bias, runningMean, runningVar *Tensor, training bool, exponentialAverageFactor, epsilon float64, options ...any) (_, _, _, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.cudnn_batch_norm", with(options, input, weight, bias, runningMean, runningVar, training, exponentialAverageFactor, epsilon)...))
+	list := As[Tensors](callFunctionWith("torch.cudnn_batch_norm", options, input, weight, bias, runningMean, runningVar, training, exponentialAverageFactor, epsilon))
 	return list.At(0), list.At(1), list.At(2), list.At(3)
 }
 
@@ -196,7 +196,7 @@ func CudnnGridSampler(input, grid *Tensor) *Tensor {
 //
 //	torch.dist(Tensor input, Tensor other, Number p=2)
 func Dist(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.dist", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.dist", options, input, other))
 }
 
 // Dropout is torch.dropout.
@@ -217,7 +217,7 @@ func DropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
 //
 //	torch.embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)
 func Embedding(weight, indices *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.embedding", with(options, weight, indices)...))
+	return As[*Tensor](callFunctionWith("torch.embedding", options, weight, indices))
 }
 
 // EmbeddingBag is torch.embedding_bag.
@@ -225,7 +225,7 @@ func Embedding(weight, indices *Tensor, options ...any) *Tensor {
 //	torch.embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx)
 //	torch.embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False)
 func EmbeddingBag(weight, indices, offsets *Tensor, options ...any) (_, _, _, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.embedding_bag", with(options, weight, indices, offsets)...))
+	list := As[Tensors](callFunctionWith("torch.embedding_bag", options, weight, indices, offsets))
 	return list.At(0), list.At(1), list.At(2), list.At(3)
 }
 
@@ -291,7 +291,7 @@ func GridSampler3d(input, grid *Tensor, interpolationMode, paddingMode int, alig
 //
 //	torch.group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True)
 func GroupNorm(input *Tensor, numGroups int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.group_norm", with(options, input, numGroups)...))
+	return As[*Tensor](callFunctionWith("torch.group_norm", options, input, numGroups))
 }
 
 // Gru is torch.gru.
@@ -307,14 +307,14 @@ func Gru(data, batchSizes *Tensor, hx, params, hasBiases, numLayers, dropout any
 //
 //	torch.gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
 func GruCell(input, hx, wIh, wHh *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.gru_cell", with(options, input, hx, wIh, wHh)...))
+	return As[*Tensor](callFunctionWith("torch.gru_cell", options, input, hx, wIh, wHh))
 }
 
 // HingeEmbeddingLoss is torch.hinge_embedding_loss.
 //
 //	torch.hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, int reduction=at::Reduction::Mean)
 func HingeEmbeddingLoss(input, target *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.hinge_embedding_loss", with(options, input, target)...))
+	return As[*Tensor](callFunctionWith("torch.hinge_embedding_loss", options, input, target))
 }
 
 // InstanceNorm is torch.instance_norm.
@@ -328,21 +328,21 @@ func InstanceNorm(input, weight, bias, runningMean, runningVar *Tensor, useInput
 //
 //	torch.kl_div(Tensor input, Tensor target, int reduction=at::Reduction::Mean, *, bool log_target=False)
 func KlDiv(input, target *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.kl_div", with(options, input, target)...))
+	return As[*Tensor](callFunctionWith("torch.kl_div", options, input, target))
 }
 
 // LayerNorm is torch.layer_norm.
 //
 //	torch.layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True)
 func LayerNorm(input *Tensor, normalizedShape Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.layer_norm", with(options, input, normalizedShape)...))
+	return As[*Tensor](callFunctionWith("torch.layer_norm", options, input, normalizedShape))
 }
 
 // LogSoftmax is torch.log_softmax.
 //
 //	torch.log_softmax(Tensor input, int dim, dtype? dtype=None, *, Tensor out=None)
 func LogSoftmax(input *Tensor, dim int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.log_softmax", with(options, input, dim)...))
+	return As[*Tensor](callFunctionWith("torch.log_softmax", options, input, dim))
 }
 
 // Lstm is torch.lstm.
@@ -358,7 +358,7 @@ func Lstm(data *Tensor, batchSizes any, hx Seq, params, hasBiases, numLayers, dr
 //
 //	torch.lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
 func LstmCell(input *Tensor, hx Seq, wIh, wHh *Tensor, options ...any) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.lstm_cell", with(options, input, hx.sequence(), wIh, wHh)...))
+	list := As[Tensors](callFunctionWith("torch.lstm_cell", options, input, hx.sequence(), wIh, wHh))
 	return list.At(0), list.At(1)
 }
 
@@ -366,7 +366,7 @@ func LstmCell(input *Tensor, hx Seq, wIh, wHh *Tensor, options ...any) (_, _ *Te
 //
 //	torch.margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=at::Reduction::Mean)
 func MarginRankingLoss(input1, input2, target *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.margin_ranking_loss", with(options, input1, input2, target)...))
+	return As[*Tensor](callFunctionWith("torch.margin_ranking_loss", options, input1, input2, target))
 }
 
 // MiopenBatchNorm is torch.miopen_batch_norm.
@@ -398,7 +398,7 @@ func MiopenRnn(input *Tensor, weight Seq, weightStride0 int, hx, cx *Tensor, mod
 //
 //	torch.native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor[3] out=None)
 func NativeBatchNorm(input, weight, bias, runningMean, runningVar *Tensor, training bool, momentum, eps float64, options ...any) (_, _, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.native_batch_norm", with(options, input, weight, bias, runningMean, runningVar, training, momentum, eps)...))
+	list := As[Tensors](callFunctionWith("torch.native_batch_norm", options, input, weight, bias, runningMean, runningVar, training, momentum, eps))
 	return list.At(0), list.At(1), list.At(2)
 }
 
@@ -430,7 +430,7 @@ func NativeLayerNorm(input *Tensor, normalizedShape Ints, weight, bias *Tensor, 
 //
 //	torch.pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False)
 func PairwiseDistance(x1, x2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.pairwise_distance", with(options, x1, x2)...))
+	return As[*Tensor](callFunctionWith("torch.pairwise_distance", options, x1, x2))
 }
 
 // Pdist is torch.pdist: computes the p-norm distance between every pair of row
@@ -438,7 +438,7 @@ func PairwiseDistance(x1, x2 *Tensor, options ...any) *Tensor {
 //
 //	torch.pdist(Tensor input, float p=2)
 func Pdist(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.pdist", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.pdist", options, input))
 }
 
 // PoissonNllLoss is torch.poisson_nll_loss.
@@ -462,14 +462,14 @@ func Prelu(input, weight *Tensor) *Tensor {
 //
 //	torch.renorm(Tensor input, Number p, int dim, Number maxnorm, *, Tensor out=None)
 func Renorm(input *Tensor, p any, dim int, maxnorm any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.renorm", with(options, input, p, dim, maxnorm)...))
+	return As[*Tensor](callFunctionWith("torch.renorm", options, input, p, dim, maxnorm))
 }
 
 // RmsNorm is torch.rms_norm.
 //
 //	torch.rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)
 func RmsNorm(input *Tensor, normalizedShape Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.rms_norm", with(options, input, normalizedShape)...))
+	return As[*Tensor](callFunctionWith("torch.rms_norm", options, input, normalizedShape))
 }
 
 // RnnRelu is torch.rnn_relu.
@@ -485,7 +485,7 @@ func RnnRelu(data, batchSizes *Tensor, hx, params, hasBiases, numLayers, dropout
 //
 //	torch.rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
 func RnnReluCell(input, hx, wIh, wHh *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.rnn_relu_cell", with(options, input, hx, wIh, wHh)...))
+	return As[*Tensor](callFunctionWith("torch.rnn_relu_cell", options, input, hx, wIh, wHh))
 }
 
 // RnnTanh is torch.rnn_tanh.
@@ -501,12 +501,12 @@ func RnnTanh(data, batchSizes *Tensor, hx, params, hasBiases, numLayers, dropout
 //
 //	torch.rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
 func RnnTanhCell(input, hx, wIh, wHh *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.rnn_tanh_cell", with(options, input, hx, wIh, wHh)...))
+	return As[*Tensor](callFunctionWith("torch.rnn_tanh_cell", options, input, hx, wIh, wHh))
 }
 
 // TripletMarginLoss is torch.triplet_margin_loss.
 //
 //	torch.triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=at::Reduction::Mean)
 func TripletMarginLoss(anchor, positive, negative *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.triplet_margin_loss", with(options, anchor, positive, negative)...))
+	return As[*Tensor](callFunctionWith("torch.triplet_margin_loss", options, anchor, positive, negative))
 }

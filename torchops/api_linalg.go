@@ -11,14 +11,14 @@ package torchops
 //
 //	x.addbmm(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Addbmm(batch1, batch2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("addbmm", with(options, batch1, batch2)...))
+	return As[*Tensor](x.callMethodWith("addbmm", options, batch1, batch2))
 }
 
 // AddbmmInPlace is the method addbmm_: in-place version of Tensor.addbmm.
 //
 //	x.addbmm_(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddbmmInPlace(batch1, batch2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("addbmm_", with(options, batch1, batch2)...))
+	return As[*Tensor](x.callMethodWith("addbmm_", options, batch1, batch2))
 }
 
 // Addmm is the method addmm: performs a matrix multiplication of the matrices
@@ -27,14 +27,14 @@ func (x *Tensor) AddbmmInPlace(batch1, batch2 *Tensor, options ...any) *Tensor {
 //
 //	x.addmm(Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Addmm(mat1, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("addmm", with(options, mat1, mat2)...))
+	return As[*Tensor](x.callMethodWith("addmm", options, mat1, mat2))
 }
 
 // AddmmInPlace is the method addmm_: in-place version of Tensor.addmm.
 //
 //	x.addmm_(Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddmmInPlace(mat1, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("addmm_", with(options, mat1, mat2)...))
+	return As[*Tensor](x.callMethodWith("addmm_", options, mat1, mat2))
 }
 
 // Addmv is the method addmv: performs a matrix-vector product of the matrix mat
@@ -44,14 +44,14 @@ func (x *Tensor) AddmmInPlace(mat1, mat2 *Tensor, options ...any) *Tensor {
 //
 //	x.addmv(Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Addmv(mat, vec *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("addmv", with(options, mat, vec)...))
+	return As[*Tensor](x.callMethodWith("addmv", options, mat, vec))
 }
 
 // AddmvInPlace is the method addmv_: in-place version of Tensor.addmv.
 //
 //	x.addmv_(Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddmvInPlace(mat, vec *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("addmv_", with(options, mat, vec)...))
+	return As[*Tensor](x.callMethodWith("addmv_", options, mat, vec))
 }
 
 // Addr is the method addr: performs the outer-product of vectors vec1 and vec2
@@ -59,14 +59,14 @@ func (x *Tensor) AddmvInPlace(mat, vec *Tensor, options ...any) *Tensor {
 //
 //	x.addr(Tensor vec1, Tensor vec2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Addr(vec1, vec2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("addr", with(options, vec1, vec2)...))
+	return As[*Tensor](x.callMethodWith("addr", options, vec1, vec2))
 }
 
 // AddrInPlace is the method addr_: in-place version of Tensor.addr.
 //
 //	x.addr_(Tensor vec1, Tensor vec2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddrInPlace(vec1, vec2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("addr_", with(options, vec1, vec2)...))
+	return As[*Tensor](x.callMethodWith("addr_", options, vec1, vec2))
 }
 
 // Adjoint is the method adjoint: returns a view of the tensor conjugated and
@@ -84,14 +84,14 @@ func (x *Tensor) Adjoint() *Tensor {
 //
 //	x.baddbmm(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Baddbmm(batch1, batch2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("baddbmm", with(options, batch1, batch2)...))
+	return As[*Tensor](x.callMethodWith("baddbmm", options, batch1, batch2))
 }
 
 // BaddbmmInPlace is the method baddbmm_: in-place version of Tensor.baddbmm.
 //
 //	x.baddbmm_(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) BaddbmmInPlace(batch1, batch2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("baddbmm_", with(options, batch1, batch2)...))
+	return As[*Tensor](x.callMethodWith("baddbmm_", options, batch1, batch2))
 }
 
 // Bmm is the method bmm: performs a batch matrix-matrix product of matrices
@@ -118,7 +118,7 @@ func (x *Tensor) CholeskyInverse(options ...any) *Tensor {
 //
 //	x.cholesky_solve(Tensor input2, bool upper=False)
 func (x *Tensor) CholeskySolve(input2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cholesky_solve", with(options, input2)...))
+	return As[*Tensor](x.callMethodWith("cholesky_solve", options, input2))
 }
 
 // Cross is the method cross: returns the cross product of vectors in dimension
@@ -126,7 +126,7 @@ func (x *Tensor) CholeskySolve(input2 *Tensor, options ...any) *Tensor {
 //
 //	x.cross(Tensor other, int? dim=None)
 func (x *Tensor) Cross(other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cross", with(options, other)...))
+	return As[*Tensor](x.callMethodWith("cross", options, other))
 }
 
 // Det is the method det.
@@ -288,7 +288,7 @@ func (x *Tensor) Orgqr(input2 *Tensor) *Tensor {
 //
 //	x.ormqr(Tensor input2, Tensor input3, bool left=True, bool transpose=False)
 func (x *Tensor) Ormqr(input2, input3 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("ormqr", with(options, input2, input3)...))
+	return As[*Tensor](x.callMethodWith("ormqr", options, input2, input3))
 }
 
 // Outer is the method outer: outer product of x and vec2.
@@ -318,7 +318,7 @@ func (x *Tensor) Slogdet() (sign, logabsdet *Tensor) {
 //
 //	x.sspaddmm(Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Sspaddmm(mat1, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("sspaddmm", with(options, mat1, mat2)...))
+	return As[*Tensor](x.callMethodWith("sspaddmm", options, mat1, mat2))
 }
 
 // Svd is the method svd: computes the singular value decomposition of either a
@@ -344,7 +344,7 @@ func (x *Tensor) Trace() *Tensor {
 //
 //	x.triangular_solve(Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False)
 func (x *Tensor) TriangularSolve(a *Tensor, options ...any) (solution, clonedCoefficient *Tensor) {
-	list := As[Tensors](x.callMethod("triangular_solve", with(options, a)...))
+	list := As[Tensors](x.callMethodWith("triangular_solve", options, a))
 	return list.At(0), list.At(1)
 }
 
@@ -365,7 +365,7 @@ func (x *Tensor) Vdot(other *Tensor) *Tensor {
 //
 //	torch.addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Addbmm(input, batch1, batch2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.addbmm", with(options, input, batch1, batch2)...))
+	return As[*Tensor](callFunctionWith("torch.addbmm", options, input, batch1, batch2))
 }
 
 // Addmm is torch.addmm: performs a matrix multiplication of the matrices mat1
@@ -375,7 +375,7 @@ func Addbmm(input, batch1, batch2 *Tensor, options ...any) *Tensor {
 //	torch.addmm(Tensor input, Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1, Tensor out=None)
 //	torch.addmm(Tensor input, Tensor mat1, Tensor mat2, dtype out_dtype, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Addmm(input, mat1, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.addmm", with(options, input, mat1, mat2)...))
+	return As[*Tensor](callFunctionWith("torch.addmm", options, input, mat1, mat2))
 }
 
 // Addmv is torch.addmv: performs a matrix-vector product of the matrix mat and
@@ -385,14 +385,14 @@ func Addmm(input, mat1, mat2 *Tensor, options ...any) *Tensor {
 //
 //	torch.addmv(Tensor input, Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Addmv(input, mat, vec *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.addmv", with(options, input, mat, vec)...))
+	return As[*Tensor](callFunctionWith("torch.addmv", options, input, mat, vec))
 }
 
 // AddmvInPlace is torch.addmv_: in-place version of torch.addmv.
 //
 //	torch.addmv_(Tensor input, Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1)
 func AddmvInPlace(input, mat, vec *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.addmv_", with(options, input, mat, vec)...))
+	return As[*Tensor](callFunctionWith("torch.addmv_", options, input, mat, vec))
 }
 
 // Addr is torch.addr: performs the outer-product of vectors vec1 and vec2 and
@@ -400,7 +400,7 @@ func AddmvInPlace(input, mat, vec *Tensor, options ...any) *Tensor {
 //
 //	torch.addr(Tensor input, Tensor vec1, Tensor vec2, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Addr(input, vec1, vec2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.addr", with(options, input, vec1, vec2)...))
+	return As[*Tensor](callFunctionWith("torch.addr", options, input, vec1, vec2))
 }
 
 // Adjoint is torch.adjoint: returns a view of the tensor conjugated and with
@@ -419,7 +419,7 @@ func Adjoint(input *Tensor) *Tensor {
 //	torch.baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1, Tensor out=None)
 //	torch.baddbmm(Tensor input, Tensor batch1, Tensor batch2, dtype out_dtype, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Baddbmm(input, batch1, batch2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.baddbmm", with(options, input, batch1, batch2)...))
+	return As[*Tensor](callFunctionWith("torch.baddbmm", options, input, batch1, batch2))
 }
 
 // Bmm is torch.bmm: performs a batch matrix-matrix product of matrices stored
@@ -429,7 +429,7 @@ func Baddbmm(input, batch1, batch2 *Tensor, options ...any) *Tensor {
 //	torch.bmm(Tensor input, Tensor mat2, *, Tensor out=None)
 //	torch.bmm(Tensor input, Tensor mat2, dtype out_dtype, *, Tensor out=None)
 func Bmm(input, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.bmm", with(options, input, mat2)...))
+	return As[*Tensor](callFunctionWith("torch.bmm", options, input, mat2))
 }
 
 // ChainMatmul is torch.chain_matmul: returns the matrix product of the N 2-D
@@ -446,7 +446,7 @@ func ChainMatmul(matrices ...*Tensor) *Tensor {
 //
 //	torch.cholesky_inverse(Tensor input, bool upper=False, *, Tensor out=None)
 func CholeskyInverse(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.cholesky_inverse", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.cholesky_inverse", options, input))
 }
 
 // CholeskySolve is torch.cholesky_solve: computes the solution of a system of
@@ -455,7 +455,7 @@ func CholeskyInverse(input *Tensor, options ...any) *Tensor {
 //
 //	torch.cholesky_solve(Tensor input, Tensor input2, bool upper=False, *, Tensor out=None)
 func CholeskySolve(input, input2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.cholesky_solve", with(options, input, input2)...))
+	return As[*Tensor](callFunctionWith("torch.cholesky_solve", options, input, input2))
 }
 
 // Cross is torch.cross: returns the cross product of vectors in dimension dim
@@ -463,7 +463,7 @@ func CholeskySolve(input, input2 *Tensor, options ...any) *Tensor {
 //
 //	torch.cross(Tensor input, Tensor other, int? dim=None, *, Tensor out=None)
 func Cross(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.cross", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.cross", options, input, other))
 }
 
 // Det is torch.det.
@@ -492,14 +492,14 @@ func DetachInPlace(input *Tensor) *Tensor {
 //
 //	torch.detach_copy(Tensor input, *, Tensor out=None)
 func DetachCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.detach_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.detach_copy", options, input))
 }
 
 // Dot is torch.dot: computes the dot product of two 1D tensors.
 //
 //	torch.dot(Tensor input, Tensor tensor, *, Tensor out=None)
 func Dot(input, tensor *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.dot", with(options, input, tensor)...))
+	return As[*Tensor](callFunctionWith("torch.dot", options, input, tensor))
 }
 
 // Einsum is torch.einsum: sums the product of the elements of the input
@@ -508,14 +508,14 @@ func Dot(input, tensor *Tensor, options ...any) *Tensor {
 //
 //	torch.einsum(equation: str, *operands: Tensor)
 func Einsum(equation string, operands ...*Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.einsum", with(anys(operands), equation)...))
+	return As[*Tensor](callFunctionWith("torch.functional.einsum", anys(operands), equation))
 }
 
 // FrobeniusNorm is torch.frobenius_norm.
 //
 //	torch.frobenius_norm(Tensor input, int[1] dim, bool keepdim=False, *, Tensor out=None)
 func FrobeniusNorm(input *Tensor, dim Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.frobenius_norm", with(options, input, dim)...))
+	return As[*Tensor](callFunctionWith("torch.frobenius_norm", options, input, dim))
 }
 
 // Geqrf is torch.geqrf: this is a low-level function for calling LAPACK's geqrf
@@ -523,7 +523,7 @@ func FrobeniusNorm(input *Tensor, dim Ints, options ...any) *Tensor {
 //
 //	torch.geqrf(Tensor input, *, Tensor[2] out=None)
 func Geqrf(input *Tensor, options ...any) (a, tau *Tensor) {
-	list := As[Tensors](callFunction("torch.geqrf", with(options, input)...))
+	list := As[Tensors](callFunctionWith("torch.geqrf", options, input))
 	return list.At(0), list.At(1)
 }
 
@@ -531,28 +531,28 @@ func Geqrf(input *Tensor, options ...any) (a, tau *Tensor) {
 //
 //	torch.ger(Tensor input, Tensor vec2, *, Tensor out=None)
 func Ger(input, vec2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.ger", with(options, input, vec2)...))
+	return As[*Tensor](callFunctionWith("torch.ger", options, input, vec2))
 }
 
 // Inner is torch.inner: computes the dot product for 1D tensors.
 //
 //	torch.inner(Tensor input, Tensor other, *, Tensor out=None)
 func Inner(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.inner", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.inner", options, input, other))
 }
 
 // Inverse is torch.inverse.
 //
 //	torch.inverse(Tensor input, *, Tensor out=None)
 func Inverse(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.inverse", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.inverse", options, input))
 }
 
 // Kron is torch.kron.
 //
 //	torch.kron(Tensor input, Tensor other, *, Tensor out=None)
 func Kron(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.kron", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.kron", options, input, other))
 }
 
 // Lobpcg is torch.lobpcg: find the k largest (or smallest) eigenvalues and the
@@ -561,7 +561,7 @@ func Kron(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.lobpcg(A: Tensor, k = None, B = None, X = None, n = None, iK = None, niter = None, tol = None, largest = None, method = None, tracker = None, ortho_iparams = None, ortho_fparams = None, ortho_bparams = None)
 func Lobpcg(a *Tensor, options ...any) (eigenvalues, eigenvectors *Tensor) {
-	list := As[Tensors](callFunction("torch._lobpcg.lobpcg", with(options, a)...))
+	list := As[Tensors](callFunctionWith("torch._lobpcg.lobpcg", options, a))
 	return list.At(0), list.At(1)
 }
 
@@ -578,7 +578,7 @@ func Logdet(input *Tensor) *Tensor {
 //
 //	torch.lu(input: Tensor, pivot = True, get_infos = False, out = None)
 func Lu(input *Tensor, options ...any) (lu, pivots *Tensor) {
-	list := As[Tensors](callFunction("torch.functional.lu", with(options, input)...))
+	list := As[Tensors](callFunctionWith("torch.functional.lu", options, input))
 	return list.At(0), list.At(1)
 }
 
@@ -596,7 +596,7 @@ func LuInfos(input *Tensor, options ...any) (lu, pivots, infos *Tensor) {
 //
 //	torch.lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots, *, Tensor out=None)
 func LuSolve(input, lUData, lUPivots *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.lu_solve", with(options, input, lUData, lUPivots)...))
+	return As[*Tensor](callFunctionWith("torch.lu_solve", options, input, lUData, lUPivots))
 }
 
 // LuUnpack is torch.lu_unpack: unpacks the LU decomposition returned by
@@ -604,7 +604,7 @@ func LuSolve(input, lUData, lUPivots *Tensor, options ...any) *Tensor {
 //
 //	torch.lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor[3] out=None)
 func LuUnpack(lUData, lUPivots *Tensor, options ...any) (p, l, u *Tensor) {
-	list := As[Tensors](callFunction("torch.lu_unpack", with(options, lUData, lUPivots)...))
+	list := As[Tensors](callFunctionWith("torch.lu_unpack", options, lUData, lUPivots))
 	return list.At(0), list.At(1), list.At(2)
 }
 
@@ -619,7 +619,7 @@ func MatrixExp(input *Tensor) *Tensor {
 //
 //	torch.matrix_power(Tensor input, int n, *, Tensor out=None)
 func MatrixPower(input *Tensor, n int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.matrix_power", with(options, input, n)...))
+	return As[*Tensor](callFunctionWith("torch.matrix_power", options, input, n))
 }
 
 // Mm is torch.mm: performs a matrix multiplication of the matrices input and
@@ -629,7 +629,7 @@ func MatrixPower(input *Tensor, n int, options ...any) *Tensor {
 //	torch.mm(Tensor input, Tensor mat2, *, Tensor out=None)
 //	torch.mm(Tensor input, Tensor mat2, dtype out_dtype, *, Tensor out=None)
 func Mm(input, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.mm", with(options, input, mat2)...))
+	return As[*Tensor](callFunctionWith("torch.mm", options, input, mat2))
 }
 
 // Mv is torch.mv: performs a matrix-vector product of the matrix input and the
@@ -638,14 +638,14 @@ func Mm(input, mat2 *Tensor, options ...any) *Tensor {
 //
 //	torch.mv(Tensor input, Tensor vec, *, Tensor out=None)
 func Mv(input, vec *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.mv", with(options, input, vec)...))
+	return As[*Tensor](callFunctionWith("torch.mv", options, input, vec))
 }
 
 // Mvlgamma is torch.mvlgamma.
 //
 //	torch.mvlgamma(Tensor input, int p, *, Tensor out=None)
 func Mvlgamma(input *Tensor, p int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.mvlgamma", with(options, input, p)...))
+	return As[*Tensor](callFunctionWith("torch.mvlgamma", options, input, p))
 }
 
 // NativeNorm is torch.native_norm.
@@ -653,14 +653,14 @@ func Mvlgamma(input *Tensor, p int, options ...any) *Tensor {
 //	torch.native_norm(Tensor input, Number p=2)
 //	torch.native_norm(Tensor input, Number? p, int[1] dim, bool keepdim, dtype? dtype)
 func NativeNorm(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.native_norm", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.native_norm", options, input))
 }
 
 // Norm is torch.norm: returns the matrix norm or vector norm of a given tensor.
 //
 //	torch.norm(input: Tensor, p = 'fro', dim = None, keepdim = False, out = None, dtype = None)
 func Norm(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.norm", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.functional.norm", options, input))
 }
 
 // NuclearNorm is torch.nuclear_norm.
@@ -668,14 +668,14 @@ func Norm(input *Tensor, options ...any) *Tensor {
 //	torch.nuclear_norm(Tensor input, int[2] dim, bool keepdim=False, *, Tensor out=None)
 //	torch.nuclear_norm(Tensor input, bool keepdim=False, *, Tensor out=None)
 func NuclearNorm(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.nuclear_norm", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.nuclear_norm", options, input))
 }
 
 // Orgqr is torch.orgqr.
 //
 //	torch.orgqr(Tensor input, Tensor input2, *, Tensor out=None)
 func Orgqr(input, input2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.orgqr", with(options, input, input2)...))
+	return As[*Tensor](callFunctionWith("torch.orgqr", options, input, input2))
 }
 
 // Ormqr is torch.ormqr: computes the matrix-matrix multiplication of a product
@@ -683,14 +683,14 @@ func Orgqr(input, input2 *Tensor, options ...any) *Tensor {
 //
 //	torch.ormqr(Tensor input, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor out=None)
 func Ormqr(input, input2, input3 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.ormqr", with(options, input, input2, input3)...))
+	return As[*Tensor](callFunctionWith("torch.ormqr", options, input, input2, input3))
 }
 
 // Outer is torch.outer: outer product of input and vec2.
 //
 //	torch.outer(Tensor input, Tensor vec2, *, Tensor out=None)
 func Outer(input, vec2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.outer", with(options, input, vec2)...))
+	return As[*Tensor](callFunctionWith("torch.outer", options, input, vec2))
 }
 
 // PcaLowrank is torch.pca_lowrank: performs linear Principal Component Analysis
@@ -698,7 +698,7 @@ func Outer(input, vec2 *Tensor, options ...any) *Tensor {
 //
 //	torch.pca_lowrank(A: Tensor, q = None, center = True, niter = 2)
 func PcaLowrank(a *Tensor, options ...any) (u, s, v *Tensor) {
-	list := As[Tensors](callFunction("torch._lowrank.pca_lowrank", with(options, a)...))
+	list := As[Tensors](callFunctionWith("torch._lowrank.pca_lowrank", options, a))
 	return list.At(0), list.At(1), list.At(2)
 }
 
@@ -706,14 +706,14 @@ func PcaLowrank(a *Tensor, options ...any) (u, s, v *Tensor) {
 //
 //	torch.pinverse(Tensor input, float rcond=1e-15)
 func Pinverse(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.pinverse", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.pinverse", options, input))
 }
 
 // Slogdet is torch.slogdet.
 //
 //	torch.slogdet(Tensor input, *, Tensor[2] out=None)
 func Slogdet(input *Tensor, options ...any) (sign, logabsdet *Tensor) {
-	list := As[Tensors](callFunction("torch.slogdet", with(options, input)...))
+	list := As[Tensors](callFunctionWith("torch.slogdet", options, input))
 	return list.At(0), list.At(1)
 }
 
@@ -722,7 +722,7 @@ func Slogdet(input *Tensor, options ...any) (sign, logabsdet *Tensor) {
 //
 //	torch.sspaddmm(Tensor input, Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Sspaddmm(input, mat1, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.sspaddmm", with(options, input, mat1, mat2)...))
+	return As[*Tensor](callFunctionWith("torch.sspaddmm", options, input, mat1, mat2))
 }
 
 // Svd is torch.svd: computes the singular value decomposition of either a
@@ -730,7 +730,7 @@ func Sspaddmm(input, mat1, mat2 *Tensor, options ...any) *Tensor {
 //
 //	torch.svd(Tensor input, bool some=True, bool compute_uv=True, *, Tensor[3] out=None)
 func Svd(input *Tensor, options ...any) (u, s, v *Tensor) {
-	list := As[Tensors](callFunction("torch.svd", with(options, input)...))
+	list := As[Tensors](callFunctionWith("torch.svd", options, input))
 	return list.At(0), list.At(1), list.At(2)
 }
 
@@ -738,7 +738,7 @@ func Svd(input *Tensor, options ...any) (u, s, v *Tensor) {
 //
 //	torch.svd_lowrank(A: Tensor, q = 6, niter = 2, M = None)
 func SvdLowrank(a *Tensor, options ...any) (u, s, v *Tensor) {
-	list := As[Tensors](callFunction("torch._lowrank.svd_lowrank", with(options, a)...))
+	list := As[Tensors](callFunctionWith("torch._lowrank.svd_lowrank", options, a))
 	return list.At(0), list.At(1), list.At(2)
 }
 
@@ -747,7 +747,7 @@ func SvdLowrank(a *Tensor, options ...any) (u, s, v *Tensor) {
 //
 //	torch.tensordot(input: Tensor, other: Tensor, dims = 2, out = None)
 func Tensordot(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.tensordot", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.functional.tensordot", options, input, other))
 }
 
 // Trace is torch.trace: returns the sum of the elements of the diagonal of the
@@ -764,7 +764,7 @@ func Trace(input *Tensor) *Tensor {
 //
 //	torch.triangular_solve(Tensor input, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor[2] out=None)
 func TriangularSolve(input, a *Tensor, options ...any) (solution, clonedCoefficient *Tensor) {
-	list := As[Tensors](callFunction("torch.triangular_solve", with(options, input, a)...))
+	list := As[Tensors](callFunctionWith("torch.triangular_solve", options, input, a))
 	return list.At(0), list.At(1)
 }
 
@@ -773,5 +773,5 @@ func TriangularSolve(input, a *Tensor, options ...any) (solution, clonedCoeffici
 //
 //	torch.vdot(Tensor input, Tensor other, *, Tensor out=None)
 func Vdot(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.vdot", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.vdot", options, input, other))
 }

@@ -6,7 +6,7 @@ package torchops
 //
 //	torch.absolute(Tensor input, *, Tensor out=None)
 func Absolute(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.absolute", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.absolute", options, input))
 }
 
 // Acos is torch.acos: returns a new tensor with the arccosine (in radians) of
@@ -14,7 +14,7 @@ func Absolute(input *Tensor, options ...any) *Tensor {
 //
 //	torch.acos(Tensor input, *, Tensor out=None)
 func Acos(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.acos", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.acos", options, input))
 }
 
 // Acosh is torch.acosh: returns a new tensor with the inverse hyperbolic cosine
@@ -22,7 +22,7 @@ func Acos(input *Tensor, options ...any) *Tensor {
 //
 //	torch.acosh(Tensor input, *, Tensor out=None)
 func Acosh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.acosh", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.acosh", options, input))
 }
 
 // Addcdiv is torch.addcdiv: performs the element-wise division of tensor1 by
@@ -30,7 +30,7 @@ func Acosh(input *Tensor, options ...any) *Tensor {
 //
 //	torch.addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1, Tensor out=None)
 func Addcdiv(input, tensor1, tensor2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.addcdiv", with(options, input, tensor1, tensor2)...))
+	return As[*Tensor](callFunctionWith("torch.addcdiv", options, input, tensor1, tensor2))
 }
 
 // Addcmul is torch.addcmul: performs the element-wise multiplication of tensor1
@@ -38,7 +38,7 @@ func Addcdiv(input, tensor1, tensor2 *Tensor, options ...any) *Tensor {
 //
 //	torch.addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1, Tensor out=None)
 func Addcmul(input, tensor1, tensor2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.addcmul", with(options, input, tensor1, tensor2)...))
+	return As[*Tensor](callFunctionWith("torch.addcmul", options, input, tensor1, tensor2))
 }
 
 // Angle is torch.angle: computes the element-wise angle (in radians) of the
@@ -46,56 +46,56 @@ func Addcmul(input, tensor1, tensor2 *Tensor, options ...any) *Tensor {
 //
 //	torch.angle(Tensor input, *, Tensor out=None)
 func Angle(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.angle", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.angle", options, input))
 }
 
 // Arccos is torch.arccos.
 //
 //	torch.arccos(Tensor input, *, Tensor out=None)
 func Arccos(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.arccos", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.arccos", options, input))
 }
 
 // Arccosh is torch.arccosh.
 //
 //	torch.arccosh(Tensor input, *, Tensor out=None)
 func Arccosh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.arccosh", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.arccosh", options, input))
 }
 
 // Arcsin is torch.arcsin.
 //
 //	torch.arcsin(Tensor input, *, Tensor out=None)
 func Arcsin(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.arcsin", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.arcsin", options, input))
 }
 
 // Arcsinh is torch.arcsinh.
 //
 //	torch.arcsinh(Tensor input, *, Tensor out=None)
 func Arcsinh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.arcsinh", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.arcsinh", options, input))
 }
 
 // Arctan is torch.arctan.
 //
 //	torch.arctan(Tensor input, *, Tensor out=None)
 func Arctan(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.arctan", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.arctan", options, input))
 }
 
 // Arctan2 is torch.arctan2.
 //
 //	torch.arctan2(Tensor input, Tensor other, *, Tensor out=None)
 func Arctan2(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.arctan2", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.arctan2", options, input, other))
 }
 
 // Arctanh is torch.arctanh.
 //
 //	torch.arctanh(Tensor input, *, Tensor out=None)
 func Arctanh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.arctanh", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.arctanh", options, input))
 }
 
 // Asin is torch.asin: returns a new tensor with the arcsine of the elements (in
@@ -103,7 +103,7 @@ func Arctanh(input *Tensor, options ...any) *Tensor {
 //
 //	torch.asin(Tensor input, *, Tensor out=None)
 func Asin(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.asin", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.asin", options, input))
 }
 
 // Asinh is torch.asinh: returns a new tensor with the inverse hyperbolic sine
@@ -111,7 +111,7 @@ func Asin(input *Tensor, options ...any) *Tensor {
 //
 //	torch.asinh(Tensor input, *, Tensor out=None)
 func Asinh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.asinh", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.asinh", options, input))
 }
 
 // Atan is torch.atan: returns a new tensor with the arctangent of the elements
@@ -119,7 +119,7 @@ func Asinh(input *Tensor, options ...any) *Tensor {
 //
 //	torch.atan(Tensor input, *, Tensor out=None)
 func Atan(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.atan", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.atan", options, input))
 }
 
 // Atan2 is torch.atan2: element-wise arctangent of input_i / other_i with
@@ -127,7 +127,7 @@ func Atan(input *Tensor, options ...any) *Tensor {
 //
 //	torch.atan2(Tensor input, Tensor other, *, Tensor out=None)
 func Atan2(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.atan2", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.atan2", options, input, other))
 }
 
 // Atanh is torch.atanh: returns a new tensor with the inverse hyperbolic
@@ -135,7 +135,7 @@ func Atan2(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.atanh(Tensor input, *, Tensor out=None)
 func Atanh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.atanh", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.atanh", options, input))
 }
 
 // BitwiseAnd is torch.bitwise_and: computes the bitwise AND of input and other.
@@ -144,7 +144,7 @@ func Atanh(input *Tensor, options ...any) *Tensor {
 //	torch.bitwise_and(Number self, Tensor other)
 //	torch.bitwise_and(Tensor input, Number other, *, Tensor out=None)
 func BitwiseAnd(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.bitwise_and", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.bitwise_and", options, input, other))
 }
 
 // BitwiseLeftShift is torch.bitwise_left_shift: computes the left arithmetic
@@ -154,7 +154,7 @@ func BitwiseAnd(input, other any, options ...any) *Tensor {
 //	torch.bitwise_left_shift(Number self, Tensor other)
 //	torch.bitwise_left_shift(Tensor input, Number other, *, Tensor out=None)
 func BitwiseLeftShift(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.bitwise_left_shift", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.bitwise_left_shift", options, input, other))
 }
 
 // BitwiseNot is torch.bitwise_not: computes the bitwise NOT of the given input
@@ -162,7 +162,7 @@ func BitwiseLeftShift(input, other any, options ...any) *Tensor {
 //
 //	torch.bitwise_not(Tensor input, *, Tensor out=None)
 func BitwiseNot(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.bitwise_not", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.bitwise_not", options, input))
 }
 
 // BitwiseOr is torch.bitwise_or: computes the bitwise OR of input and other.
@@ -171,7 +171,7 @@ func BitwiseNot(input *Tensor, options ...any) *Tensor {
 //	torch.bitwise_or(Number self, Tensor other)
 //	torch.bitwise_or(Tensor input, Number other, *, Tensor out=None)
 func BitwiseOr(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.bitwise_or", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.bitwise_or", options, input, other))
 }
 
 // BitwiseRightShift is torch.bitwise_right_shift: computes the right arithmetic
@@ -181,7 +181,7 @@ func BitwiseOr(input, other any, options ...any) *Tensor {
 //	torch.bitwise_right_shift(Number self, Tensor other)
 //	torch.bitwise_right_shift(Tensor input, Number other, *, Tensor out=None)
 func BitwiseRightShift(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.bitwise_right_shift", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.bitwise_right_shift", options, input, other))
 }
 
 // BitwiseXor is torch.bitwise_xor: computes the bitwise XOR of input and other.
@@ -190,7 +190,7 @@ func BitwiseRightShift(input, other any, options ...any) *Tensor {
 //	torch.bitwise_xor(Number self, Tensor other)
 //	torch.bitwise_xor(Tensor input, Number other, *, Tensor out=None)
 func BitwiseXor(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.bitwise_xor", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.bitwise_xor", options, input, other))
 }
 
 // Ceil is torch.ceil: returns a new tensor with the ceil of the elements of
@@ -198,14 +198,14 @@ func BitwiseXor(input, other any, options ...any) *Tensor {
 //
 //	torch.ceil(Tensor input, *, Tensor out=None)
 func Ceil(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.ceil", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.ceil", options, input))
 }
 
 // Celu is torch.celu.
 //
 //	torch.celu(Tensor input, Number alpha=1.0)
 func Celu(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.celu", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.celu", options, input))
 }
 
 // Clamp is torch.clamp: clamps all elements in input into the range [ min, max
@@ -214,7 +214,7 @@ func Celu(input *Tensor, options ...any) *Tensor {
 //	torch.clamp(Tensor input, Tensor? min=None, Tensor? max=None, *, Tensor out=None)
 //	torch.clamp(Tensor input, Number? min=None, Number? max=None, *, Tensor out=None)
 func Clamp(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.clamp", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.clamp", options, input))
 }
 
 // ClampMax is torch.clamp_max.
@@ -222,7 +222,7 @@ func Clamp(input *Tensor, options ...any) *Tensor {
 //	torch.clamp_max(Tensor input, Tensor max, *, Tensor out=None)
 //	torch.clamp_max(Tensor input, Number max, *, Tensor out=None)
 func ClampMax(input *Tensor, max any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.clamp_max", with(options, input, max)...))
+	return As[*Tensor](callFunctionWith("torch.clamp_max", options, input, max))
 }
 
 // ClampMin is torch.clamp_min.
@@ -230,7 +230,7 @@ func ClampMax(input *Tensor, max any, options ...any) *Tensor {
 //	torch.clamp_min(Tensor input, Tensor min, *, Tensor out=None)
 //	torch.clamp_min(Tensor input, Number min, *, Tensor out=None)
 func ClampMin(input *Tensor, min any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.clamp_min", with(options, input, min)...))
+	return As[*Tensor](callFunctionWith("torch.clamp_min", options, input, min))
 }
 
 // Clip is torch.clip.
@@ -238,7 +238,7 @@ func ClampMin(input *Tensor, min any, options ...any) *Tensor {
 //	torch.clip(Tensor input, Tensor? min=None, Tensor? max=None, *, Tensor out=None)
 //	torch.clip(Tensor input, Number? min=None, Number? max=None, *, Tensor out=None)
 func Clip(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.clip", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.clip", options, input))
 }
 
 // Conj is torch.conj: returns a view of input with a flipped conjugate bit.
@@ -253,7 +253,7 @@ func Conj(input *Tensor) *Tensor {
 //
 //	torch.conj_physical(Tensor input, *, Tensor out=None)
 func ConjPhysical(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.conj_physical", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.conj_physical", options, input))
 }
 
 // Copysign is torch.copysign: create a new floating-point tensor with the
@@ -262,7 +262,7 @@ func ConjPhysical(input *Tensor, options ...any) *Tensor {
 //	torch.copysign(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.copysign(Tensor input, Number other, *, Tensor out=None)
 func Copysign(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.copysign", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.copysign", options, input, other))
 }
 
 // Cos is torch.cos: returns a new tensor with the cosine of the elements of
@@ -270,7 +270,7 @@ func Copysign(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.cos(Tensor input, *, Tensor out=None)
 func Cos(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.cos", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.cos", options, input))
 }
 
 // Cosh is torch.cosh: returns a new tensor with the hyperbolic cosine of the
@@ -278,7 +278,7 @@ func Cos(input *Tensor, options ...any) *Tensor {
 //
 //	torch.cosh(Tensor input, *, Tensor out=None)
 func Cosh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.cosh", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.cosh", options, input))
 }
 
 // Deg2rad is torch.deg2rad: returns a new tensor with each of the elements of
@@ -286,14 +286,14 @@ func Cosh(input *Tensor, options ...any) *Tensor {
 //
 //	torch.deg2rad(Tensor input, *, Tensor out=None)
 func Deg2rad(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.deg2rad", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.deg2rad", options, input))
 }
 
 // Digamma is torch.digamma.
 //
 //	torch.digamma(Tensor input, *, Tensor out=None)
 func Digamma(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.digamma", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.digamma", options, input))
 }
 
 // Divide is torch.divide.
@@ -303,7 +303,7 @@ func Digamma(input *Tensor, options ...any) *Tensor {
 //	torch.divide(Tensor input, Number other)
 //	torch.divide(Tensor input, Number other, *, str? rounding_mode)
 func Divide(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.divide", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.divide", options, input, other))
 }
 
 // Eq is torch.eq: computes element-wise equality.
@@ -311,49 +311,49 @@ func Divide(input *Tensor, other any, options ...any) *Tensor {
 //	torch.eq(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.eq(Tensor input, Number other, *, Tensor out=None)
 func Eq(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.eq", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.eq", options, input, other))
 }
 
 // Erf is torch.erf.
 //
 //	torch.erf(Tensor input, *, Tensor out=None)
 func Erf(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.erf", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.erf", options, input))
 }
 
 // Erfc is torch.erfc.
 //
 //	torch.erfc(Tensor input, *, Tensor out=None)
 func Erfc(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.erfc", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.erfc", options, input))
 }
 
 // Erfinv is torch.erfinv.
 //
 //	torch.erfinv(Tensor input, *, Tensor out=None)
 func Erfinv(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.erfinv", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.erfinv", options, input))
 }
 
 // Exp2 is torch.exp2.
 //
 //	torch.exp2(Tensor input, *, Tensor out=None)
 func Exp2(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.exp2", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.exp2", options, input))
 }
 
 // Expm1 is torch.expm1.
 //
 //	torch.expm1(Tensor input, *, Tensor out=None)
 func Expm1(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.expm1", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.expm1", options, input))
 }
 
 // Fix is torch.fix.
 //
 //	torch.fix(Tensor input, *, Tensor out=None)
 func Fix(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.fix", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.fix", options, input))
 }
 
 // FloatPower is torch.float_power: raises input to the power of exponent,
@@ -363,7 +363,7 @@ func Fix(input *Tensor, options ...any) *Tensor {
 //	torch.float_power(Number self, Tensor exponent, *, Tensor out=None)
 //	torch.float_power(Tensor input, Number exponent, *, Tensor out=None)
 func FloatPower(input, exponent any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.float_power", with(options, input, exponent)...))
+	return As[*Tensor](callFunctionWith("torch.float_power", options, input, exponent))
 }
 
 // Floor is torch.floor: returns a new tensor with the floor of the elements of
@@ -371,7 +371,7 @@ func FloatPower(input, exponent any, options ...any) *Tensor {
 //
 //	torch.floor(Tensor input, *, Tensor out=None)
 func Floor(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.floor", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.floor", options, input))
 }
 
 // FloorDivide is torch.floor_divide.
@@ -379,21 +379,21 @@ func Floor(input *Tensor, options ...any) *Tensor {
 //	torch.floor_divide(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.floor_divide(Tensor input, Number other)
 func FloorDivide(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.floor_divide", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.floor_divide", options, input, other))
 }
 
 // Fmax is torch.fmax: computes the element-wise maximum of input and other.
 //
 //	torch.fmax(Tensor input, Tensor other, *, Tensor out=None)
 func Fmax(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.fmax", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.fmax", options, input, other))
 }
 
 // Fmin is torch.fmin: computes the element-wise minimum of input and other.
 //
 //	torch.fmin(Tensor input, Tensor other, *, Tensor out=None)
 func Fmin(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.fmin", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.fmin", options, input, other))
 }
 
 // Fmod is torch.fmod.
@@ -401,14 +401,14 @@ func Fmin(input, other *Tensor, options ...any) *Tensor {
 //	torch.fmod(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.fmod(Tensor input, Number other, *, Tensor out=None)
 func Fmod(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.fmod", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.fmod", options, input, other))
 }
 
 // Frac is torch.frac.
 //
 //	torch.frac(Tensor input, *, Tensor out=None)
 func Frac(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.frac", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.frac", options, input))
 }
 
 // Frexp is torch.frexp: decomposes input into mantissa and exponent tensors
@@ -416,7 +416,7 @@ func Frac(input *Tensor, options ...any) *Tensor {
 //
 //	torch.frexp(Tensor input, *, Tensor[2] out=None)
 func Frexp(input *Tensor, options ...any) (mantissa, exponent *Tensor) {
-	list := As[Tensors](callFunction("torch.frexp", with(options, input)...))
+	list := As[Tensors](callFunctionWith("torch.frexp", options, input))
 	return list.At(0), list.At(1)
 }
 
@@ -425,7 +425,7 @@ func Frexp(input *Tensor, options ...any) (mantissa, exponent *Tensor) {
 //
 //	torch.gcd(Tensor input, Tensor other, *, Tensor out=None)
 func Gcd(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.gcd", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.gcd", options, input, other))
 }
 
 // Ge is torch.ge: computes input ≥ other element-wise.
@@ -433,7 +433,7 @@ func Gcd(input, other *Tensor, options ...any) *Tensor {
 //	torch.ge(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.ge(Tensor input, Number other, *, Tensor out=None)
 func Ge(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.ge", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.ge", options, input, other))
 }
 
 // Greater is torch.greater.
@@ -441,7 +441,7 @@ func Ge(input *Tensor, other any, options ...any) *Tensor {
 //	torch.greater(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.greater(Tensor input, Number other, *, Tensor out=None)
 func Greater(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.greater", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.greater", options, input, other))
 }
 
 // Gt is torch.gt: computes input > other element-wise.
@@ -449,7 +449,7 @@ func Greater(input *Tensor, other any, options ...any) *Tensor {
 //	torch.gt(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.gt(Tensor input, Number other, *, Tensor out=None)
 func Gt(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.gt", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.gt", options, input, other))
 }
 
 // Hardshrink is torch.hardshrink: applies the hard shrinkage function
@@ -457,7 +457,7 @@ func Gt(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.hardshrink(Tensor input, Number lambd=0.5, *, Tensor out=None)
 func Hardshrink(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.hardshrink", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.hardshrink", options, input))
 }
 
 // Heaviside is torch.heaviside: computes the Heaviside step function for each
@@ -465,7 +465,7 @@ func Hardshrink(input *Tensor, options ...any) *Tensor {
 //
 //	torch.heaviside(Tensor input, Tensor values, *, Tensor out=None)
 func Heaviside(input, values *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.heaviside", with(options, input, values)...))
+	return As[*Tensor](callFunctionWith("torch.heaviside", options, input, values))
 }
 
 // Hypot is torch.hypot: given the legs of a right triangle, return its
@@ -473,28 +473,28 @@ func Heaviside(input, values *Tensor, options ...any) *Tensor {
 //
 //	torch.hypot(Tensor input, Tensor other, *, Tensor out=None)
 func Hypot(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.hypot", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.hypot", options, input, other))
 }
 
 // I0 is torch.i0.
 //
 //	torch.i0(Tensor input, *, Tensor out=None)
 func I0(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.i0", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.i0", options, input))
 }
 
 // Igamma is torch.igamma.
 //
 //	torch.igamma(Tensor input, Tensor other, *, Tensor out=None)
 func Igamma(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.igamma", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.igamma", options, input, other))
 }
 
 // Igammac is torch.igammac.
 //
 //	torch.igammac(Tensor input, Tensor other, *, Tensor out=None)
 func Igammac(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.igammac", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.igammac", options, input, other))
 }
 
 // Imag is torch.imag: returns a new tensor containing imaginary values of the
@@ -511,7 +511,7 @@ func Imag(input *Tensor) *Tensor {
 //
 //	torch.isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)
 func Isclose(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.isclose", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.isclose", options, input, other))
 }
 
 // Isfinite is torch.isfinite: returns a new tensor with boolean elements
@@ -543,7 +543,7 @@ func Isnan(input *Tensor) *Tensor {
 //
 //	torch.isneginf(Tensor input, *, Tensor out=None)
 func Isneginf(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.isneginf", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.isneginf", options, input))
 }
 
 // Isposinf is torch.isposinf: tests if each element of input is positive
@@ -551,7 +551,7 @@ func Isneginf(input *Tensor, options ...any) *Tensor {
 //
 //	torch.isposinf(Tensor input, *, Tensor out=None)
 func Isposinf(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.isposinf", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.isposinf", options, input))
 }
 
 // Isreal is torch.isreal: returns a new tensor with boolean elements
@@ -567,14 +567,14 @@ func Isreal(input *Tensor) *Tensor {
 //
 //	torch.lcm(Tensor input, Tensor other, *, Tensor out=None)
 func Lcm(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.lcm", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.lcm", options, input, other))
 }
 
 // Ldexp is torch.ldexp: multiplies input by 2 other.
 //
 //	torch.ldexp(Tensor input, Tensor other, *, Tensor out=None)
 func Ldexp(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.ldexp", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.ldexp", options, input, other))
 }
 
 // Le is torch.le: computes input ≤ other element-wise.
@@ -582,7 +582,7 @@ func Ldexp(input, other *Tensor, options ...any) *Tensor {
 //	torch.le(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.le(Tensor input, Number other, *, Tensor out=None)
 func Le(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.le", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.le", options, input, other))
 }
 
 // Lerp is torch.lerp: does a linear interpolation of two tensors start (given
@@ -592,7 +592,7 @@ func Le(input *Tensor, other any, options ...any) *Tensor {
 //	torch.lerp(Tensor input, Tensor end, Tensor weight, *, Tensor out=None)
 //	torch.lerp(Tensor input, Tensor end, Number weight, *, Tensor out=None)
 func Lerp(input, end *Tensor, weight any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.lerp", with(options, input, end, weight)...))
+	return As[*Tensor](callFunctionWith("torch.lerp", options, input, end, weight))
 }
 
 // Less is torch.less.
@@ -600,7 +600,7 @@ func Lerp(input, end *Tensor, weight any, options ...any) *Tensor {
 //	torch.less(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.less(Tensor input, Number other, *, Tensor out=None)
 func Less(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.less", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.less", options, input, other))
 }
 
 // Lgamma is torch.lgamma: computes the natural logarithm of the absolute value
@@ -608,7 +608,7 @@ func Less(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.lgamma(Tensor input, *, Tensor out=None)
 func Lgamma(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.lgamma", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.lgamma", options, input))
 }
 
 // Log10 is torch.log10: returns a new tensor with the logarithm to the base 10
@@ -616,7 +616,7 @@ func Lgamma(input *Tensor, options ...any) *Tensor {
 //
 //	torch.log10(Tensor input, *, Tensor out=None)
 func Log10(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.log10", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.log10", options, input))
 }
 
 // Log1p is torch.log1p: returns a new tensor with the natural logarithm of (1 +
@@ -624,7 +624,7 @@ func Log10(input *Tensor, options ...any) *Tensor {
 //
 //	torch.log1p(Tensor input, *, Tensor out=None)
 func Log1p(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.log1p", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.log1p", options, input))
 }
 
 // Log2 is torch.log2: returns a new tensor with the logarithm to the base 2 of
@@ -632,7 +632,7 @@ func Log1p(input *Tensor, options ...any) *Tensor {
 //
 //	torch.log2(Tensor input, *, Tensor out=None)
 func Log2(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.log2", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.log2", options, input))
 }
 
 // Logaddexp is torch.logaddexp: logarithm of the sum of exponentiations of the
@@ -640,7 +640,7 @@ func Log2(input *Tensor, options ...any) *Tensor {
 //
 //	torch.logaddexp(Tensor input, Tensor other, *, Tensor out=None)
 func Logaddexp(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.logaddexp", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.logaddexp", options, input, other))
 }
 
 // Logaddexp2 is torch.logaddexp2: logarithm of the sum of exponentiations of
@@ -648,7 +648,7 @@ func Logaddexp(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.logaddexp2(Tensor input, Tensor other, *, Tensor out=None)
 func Logaddexp2(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.logaddexp2", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.logaddexp2", options, input, other))
 }
 
 // LogicalAnd is torch.logical_and: computes the element-wise logical AND of the
@@ -656,7 +656,7 @@ func Logaddexp2(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.logical_and(Tensor input, Tensor other, *, Tensor out=None)
 func LogicalAnd(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.logical_and", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.logical_and", options, input, other))
 }
 
 // LogicalNot is torch.logical_not: computes the element-wise logical NOT of the
@@ -664,7 +664,7 @@ func LogicalAnd(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.logical_not(Tensor input, *, Tensor out=None)
 func LogicalNot(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.logical_not", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.logical_not", options, input))
 }
 
 // LogicalOr is torch.logical_or: computes the element-wise logical OR of the
@@ -672,7 +672,7 @@ func LogicalNot(input *Tensor, options ...any) *Tensor {
 //
 //	torch.logical_or(Tensor input, Tensor other, *, Tensor out=None)
 func LogicalOr(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.logical_or", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.logical_or", options, input, other))
 }
 
 // LogicalXor is torch.logical_xor: computes the element-wise logical XOR of the
@@ -680,14 +680,14 @@ func LogicalOr(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.logical_xor(Tensor input, Tensor other, *, Tensor out=None)
 func LogicalXor(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.logical_xor", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.logical_xor", options, input, other))
 }
 
 // Logit is torch.logit.
 //
 //	torch.logit(Tensor input, float? eps=None, *, Tensor out=None)
 func Logit(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.logit", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.logit", options, input))
 }
 
 // Lt is torch.lt: computes :math:input < other element-wise.
@@ -695,7 +695,7 @@ func Logit(input *Tensor, options ...any) *Tensor {
 //	torch.lt(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.lt(Tensor input, Number other, *, Tensor out=None)
 func Lt(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.lt", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.lt", options, input, other))
 }
 
 // Maximum is torch.maximum: computes the element-wise maximum of input and
@@ -703,7 +703,7 @@ func Lt(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.maximum(Tensor input, Tensor other, *, Tensor out=None)
 func Maximum(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.maximum", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.maximum", options, input, other))
 }
 
 // Minimum is torch.minimum: computes the element-wise minimum of input and
@@ -711,7 +711,7 @@ func Maximum(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.minimum(Tensor input, Tensor other, *, Tensor out=None)
 func Minimum(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.minimum", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.minimum", options, input, other))
 }
 
 // Multiply is torch.multiply.
@@ -719,7 +719,7 @@ func Minimum(input, other *Tensor, options ...any) *Tensor {
 //	torch.multiply(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.multiply(Tensor input, Number other)
 func Multiply(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.multiply", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.multiply", options, input, other))
 }
 
 // NanToNum is torch.nan_to_num: replaces NaN, positive infinity, and negative
@@ -728,7 +728,7 @@ func Multiply(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor out=None)
 func NanToNum(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.nan_to_num", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.nan_to_num", options, input))
 }
 
 // Ne is torch.ne: computes input ≠ other element-wise.
@@ -736,14 +736,14 @@ func NanToNum(input *Tensor, options ...any) *Tensor {
 //	torch.ne(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.ne(Tensor input, Number other, *, Tensor out=None)
 func Ne(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.ne", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.ne", options, input, other))
 }
 
 // Negative is torch.negative.
 //
 //	torch.negative(Tensor input, *, Tensor out=None)
 func Negative(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.negative", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.negative", options, input))
 }
 
 // Nextafter is torch.nextafter: return the next floating-point value after
@@ -751,21 +751,21 @@ func Negative(input *Tensor, options ...any) *Tensor {
 //
 //	torch.nextafter(Tensor input, Tensor other, *, Tensor out=None)
 func Nextafter(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.nextafter", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.nextafter", options, input, other))
 }
 
 // NormExceptDim is torch.norm_except_dim.
 //
 //	torch.norm_except_dim(Tensor v, int pow=2, int dim=0)
 func NormExceptDim(v *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.norm_except_dim", with(options, v)...))
+	return As[*Tensor](callFunctionWith("torch.norm_except_dim", options, v))
 }
 
 // Polygamma is torch.polygamma.
 //
 //	torch.polygamma(int n, Tensor input, *, Tensor out=None)
 func Polygamma(n int, input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.polygamma", with(options, n, input)...))
+	return As[*Tensor](callFunctionWith("torch.polygamma", options, n, input))
 }
 
 // Positive is torch.positive: returns input.
@@ -782,7 +782,7 @@ func Positive(input *Tensor) *Tensor {
 //	torch.pow(Number self, Tensor exponent, *, Tensor out=None)
 //	torch.pow(Tensor input, Number exponent, *, Tensor out=None)
 func Pow(input, exponent any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.pow", with(options, input, exponent)...))
+	return As[*Tensor](callFunctionWith("torch.pow", options, input, exponent))
 }
 
 // Rad2deg is torch.rad2deg: returns a new tensor with each of the elements of
@@ -790,7 +790,7 @@ func Pow(input, exponent any, options ...any) *Tensor {
 //
 //	torch.rad2deg(Tensor input, *, Tensor out=None)
 func Rad2deg(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.rad2deg", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.rad2deg", options, input))
 }
 
 // Real is torch.real: returns a new tensor containing real values of the self
@@ -806,7 +806,7 @@ func Real(input *Tensor) *Tensor {
 //
 //	torch.reciprocal(Tensor input, *, Tensor out=None)
 func Reciprocal(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.reciprocal", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.reciprocal", options, input))
 }
 
 // Remainder is torch.remainder: computes Python's modulus operation entrywise.
@@ -815,7 +815,7 @@ func Reciprocal(input *Tensor, options ...any) *Tensor {
 //	torch.remainder(Number self, Tensor other)
 //	torch.remainder(Tensor input, Number other, *, Tensor out=None)
 func Remainder(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.remainder", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.remainder", options, input, other))
 }
 
 // Round is torch.round: rounds elements of input to the nearest integer.
@@ -823,7 +823,7 @@ func Remainder(input, other any, options ...any) *Tensor {
 //	torch.round(Tensor input, *, Tensor out=None)
 //	torch.round(Tensor input, *, int decimals, Tensor out=None)
 func Round(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.round", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.round", options, input))
 }
 
 // Rsqrt is torch.rsqrt: returns a new tensor with the reciprocal of the
@@ -831,7 +831,7 @@ func Round(input *Tensor, options ...any) *Tensor {
 //
 //	torch.rsqrt(Tensor input, *, Tensor out=None)
 func Rsqrt(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.rsqrt", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.rsqrt", options, input))
 }
 
 // Rsub is torch.rsub.
@@ -839,7 +839,7 @@ func Rsqrt(input *Tensor, options ...any) *Tensor {
 //	torch.rsub(Tensor input, Tensor other, *, Number alpha=1)
 //	torch.rsub(Tensor input, Number other, Number alpha=1)
 func Rsub(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.rsub", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.rsub", options, input, other))
 }
 
 // Selu is torch.selu.
@@ -854,7 +854,7 @@ func Selu(input *Tensor) *Tensor {
 //
 //	torch.sgn(Tensor input, *, Tensor out=None)
 func Sgn(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.sgn", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.sgn", options, input))
 }
 
 // Sign is torch.sign: returns a new tensor with the signs of the elements of
@@ -862,7 +862,7 @@ func Sgn(input *Tensor, options ...any) *Tensor {
 //
 //	torch.sign(Tensor input, *, Tensor out=None)
 func Sign(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.sign", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.sign", options, input))
 }
 
 // Signbit is torch.signbit: tests if each element of input has its sign bit set
@@ -870,7 +870,7 @@ func Sign(input *Tensor, options ...any) *Tensor {
 //
 //	torch.signbit(Tensor input, *, Tensor out=None)
 func Signbit(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.signbit", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.signbit", options, input))
 }
 
 // Sin is torch.sin: returns a new tensor with the sine of the elements in the
@@ -878,14 +878,14 @@ func Signbit(input *Tensor, options ...any) *Tensor {
 //
 //	torch.sin(Tensor input, *, Tensor out=None)
 func Sin(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.sin", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.sin", options, input))
 }
 
 // Sinc is torch.sinc.
 //
 //	torch.sinc(Tensor input, *, Tensor out=None)
 func Sinc(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.sinc", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.sinc", options, input))
 }
 
 // Sinh is torch.sinh: returns a new tensor with the hyperbolic sine of the
@@ -893,7 +893,7 @@ func Sinc(input *Tensor, options ...any) *Tensor {
 //
 //	torch.sinh(Tensor input, *, Tensor out=None)
 func Sinh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.sinh", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.sinh", options, input))
 }
 
 // Square is torch.square: returns a new tensor with the square of the elements
@@ -901,7 +901,7 @@ func Sinh(input *Tensor, options ...any) *Tensor {
 //
 //	torch.square(Tensor input, *, Tensor out=None)
 func Square(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.square", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.square", options, input))
 }
 
 // Subtract is torch.subtract.
@@ -909,7 +909,7 @@ func Square(input *Tensor, options ...any) *Tensor {
 //	torch.subtract(Tensor input, Tensor other, *, Number alpha=1, Tensor out=None)
 //	torch.subtract(Tensor input, Number other, Number alpha=1)
 func Subtract(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.subtract", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.subtract", options, input, other))
 }
 
 // Tan is torch.tan: returns a new tensor with the tangent of the elements in
@@ -917,14 +917,14 @@ func Subtract(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.tan(Tensor input, *, Tensor out=None)
 func Tan(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.tan", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.tan", options, input))
 }
 
 // Threshold is torch.threshold.
 //
 //	torch.threshold(Tensor input, Number threshold, Number value, *, Tensor out=None)
 func Threshold(input *Tensor, threshold, value any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.threshold", with(options, input, threshold, value)...))
+	return As[*Tensor](callFunctionWith("torch.threshold", options, input, threshold, value))
 }
 
 // TrueDivide is torch.true_divide.
@@ -932,7 +932,7 @@ func Threshold(input *Tensor, threshold, value any, options ...any) *Tensor {
 //	torch.true_divide(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.true_divide(Tensor input, Number other)
 func TrueDivide(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.true_divide", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.true_divide", options, input, other))
 }
 
 // Trunc is torch.trunc: returns a new tensor with the truncated integer values
@@ -940,7 +940,7 @@ func TrueDivide(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.trunc(Tensor input, *, Tensor out=None)
 func Trunc(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.trunc", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.trunc", options, input))
 }
 
 // Xlogy is torch.xlogy.
@@ -949,5 +949,5 @@ func Trunc(input *Tensor, options ...any) *Tensor {
 //	torch.xlogy(Number self, Tensor other, *, Tensor out=None)
 //	torch.xlogy(Tensor input, Number other, *, Tensor out=None)
 func Xlogy(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.xlogy", with(options, input, other)...))
+	return As[*Tensor](callFunctionWith("torch.xlogy", options, input, other))
 }

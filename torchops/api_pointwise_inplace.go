@@ -35,21 +35,21 @@ func (x *Tensor) AcoshInPlace() *Tensor {
 //
 //	x.add_(Tensor other, *, Number alpha=1)
 func (x *Tensor) AddInPlace(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("add_", with(options, other)...))
+	return As[*Tensor](x.callMethodWith("add_", options, other))
 }
 
 // AddcdivInPlace is the method addcdiv_: in-place version of Tensor.addcdiv.
 //
 //	x.addcdiv_(Tensor tensor1, Tensor tensor2, *, Number value=1)
 func (x *Tensor) AddcdivInPlace(tensor1, tensor2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("addcdiv_", with(options, tensor1, tensor2)...))
+	return As[*Tensor](x.callMethodWith("addcdiv_", options, tensor1, tensor2))
 }
 
 // AddcmulInPlace is the method addcmul_: in-place version of Tensor.addcmul.
 //
 //	x.addcmul_(Tensor tensor1, Tensor tensor2, *, Number value=1)
 func (x *Tensor) AddcmulInPlace(tensor1, tensor2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("addcmul_", with(options, tensor1, tensor2)...))
+	return As[*Tensor](x.callMethodWith("addcmul_", options, tensor1, tensor2))
 }
 
 // ApplyInPlace is the method apply_: applies the function callable to each
@@ -287,7 +287,7 @@ func (x *Tensor) DigammaInPlace() *Tensor {
 //	x.div_(Tensor other, *, str? rounding_mode)
 //	x.div_(Number other, *, str? rounding_mode)
 func (x *Tensor) DivInPlace(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("div_", with(options, other)...))
+	return As[*Tensor](x.callMethodWith("div_", options, other))
 }
 
 // DivideInPlace is the method divide_: in-place version of Tensor.divide.
@@ -297,7 +297,7 @@ func (x *Tensor) DivInPlace(other any, options ...any) *Tensor {
 //	x.divide_(Number other)
 //	x.divide_(Number other, *, str? rounding_mode)
 func (x *Tensor) DivideInPlace(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("divide_", with(options, other)...))
+	return As[*Tensor](x.callMethodWith("divide_", options, other))
 }
 
 // EqInPlace is the method eq_: in-place version of Tensor.eq.
@@ -775,7 +775,7 @@ func (x *Tensor) SquareInPlace() *Tensor {
 //
 //	x.sub_(Tensor other, *, Number alpha=1)
 func (x *Tensor) SubInPlace(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("sub_", with(options, other)...))
+	return As[*Tensor](x.callMethodWith("sub_", options, other))
 }
 
 // SubtractInPlace is the method subtract_: in-place version of Tensor.subtract.
@@ -783,7 +783,7 @@ func (x *Tensor) SubInPlace(other any, options ...any) *Tensor {
 //	x.subtract_(Tensor other, *, Number alpha=1)
 //	x.subtract_(Number other, Number alpha=1)
 func (x *Tensor) SubtractInPlace(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("subtract_", with(options, other)...))
+	return As[*Tensor](x.callMethodWith("subtract_", options, other))
 }
 
 // TanInPlace is the method tan_: in-place version of Tensor.tan.
@@ -926,7 +926,7 @@ func CeilInPlace(input *Tensor) *Tensor {
 //
 //	torch.celu_(Tensor input, Number alpha=1.0)
 func CeluInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.celu_", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.celu_", options, input))
 }
 
 // ClampInPlace is torch.clamp_: in-place version of torch.clamp.
@@ -934,7 +934,7 @@ func CeluInPlace(input *Tensor, options ...any) *Tensor {
 //	torch.clamp_(Tensor input, Tensor? min=None, Tensor? max=None)
 //	torch.clamp_(Tensor input, Number? min=None, Number? max=None)
 func ClampInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.clamp_", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.clamp_", options, input))
 }
 
 // ClampMaxInPlace is torch.clamp_max_.
@@ -958,7 +958,7 @@ func ClampMinInPlace(input *Tensor, min any) *Tensor {
 //	torch.clip_(Tensor input, Tensor? min=None, Tensor? max=None)
 //	torch.clip_(Tensor input, Number? min=None, Number? max=None)
 func ClipInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.clip_", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.clip_", options, input))
 }
 
 // ConjPhysicalInPlace is torch.conj_physical_: in-place version of
@@ -1106,14 +1106,14 @@ func LogInPlace(input *Tensor) *Tensor {
 //
 //	torch.logit_(Tensor input, float? eps=None)
 func LogitInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.logit_", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.logit_", options, input))
 }
 
 // NanToNumInPlace is torch.nan_to_num_: in-place version of torch.nan_to_num.
 //
 //	torch.nan_to_num_(Tensor input, float? nan=None, float? posinf=None, float? neginf=None)
 func NanToNumInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.nan_to_num_", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.nan_to_num_", options, input))
 }
 
 // NegInPlace is torch.neg_: in-place version of torch.neg.
@@ -1156,7 +1156,7 @@ func ReluInPlace(input *Tensor) *Tensor {
 //	torch.round_(Tensor input)
 //	torch.round_(Tensor input, *, int decimals)
 func RoundInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.round_", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.round_", options, input))
 }
 
 // RsqrtInPlace is torch.rsqrt_: in-place version of torch.rsqrt.

@@ -30,7 +30,7 @@ func (x *Tensor) Acosh() *Tensor {
 //
 //	x.addcdiv(Tensor tensor1, Tensor tensor2, *, Number value=1)
 func (x *Tensor) Addcdiv(tensor1, tensor2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("addcdiv", with(options, tensor1, tensor2)...))
+	return As[*Tensor](x.callMethodWith("addcdiv", options, tensor1, tensor2))
 }
 
 // Addcmul is the method addcmul: performs the element-wise multiplication of
@@ -39,7 +39,7 @@ func (x *Tensor) Addcdiv(tensor1, tensor2 *Tensor, options ...any) *Tensor {
 //
 //	x.addcmul(Tensor tensor1, Tensor tensor2, *, Number value=1)
 func (x *Tensor) Addcmul(tensor1, tensor2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("addcmul", with(options, tensor1, tensor2)...))
+	return As[*Tensor](x.callMethodWith("addcmul", options, tensor1, tensor2))
 }
 
 // Angle is the method angle: computes the element-wise angle (in radians) of
@@ -300,7 +300,7 @@ func (x *Tensor) Digamma() *Tensor {
 //	x.divide(Number other)
 //	x.divide(Number other, *, str? rounding_mode)
 func (x *Tensor) Divide(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("divide", with(options, other)...))
+	return As[*Tensor](x.callMethodWith("divide", options, other))
 }
 
 // Erf is the method erf.
@@ -475,7 +475,7 @@ func (x *Tensor) Igammac(other *Tensor) *Tensor {
 //
 //	x.isclose(Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)
 func (x *Tensor) Isclose(other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("isclose", with(options, other)...))
+	return As[*Tensor](x.callMethodWith("isclose", options, other))
 }
 
 // Isfinite is the method isfinite: returns a new tensor with boolean elements
@@ -667,7 +667,7 @@ func (x *Tensor) Minimum(other *Tensor) *Tensor {
 //
 //	x.module_load(other, assign = False)
 func (x *Tensor) ModuleLoad(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("module_load", with(options, other)...))
+	return As[*Tensor](x.callMethodWith("module_load", options, other))
 }
 
 // Multiply is the method multiply.
@@ -824,7 +824,7 @@ func (x *Tensor) Square() *Tensor {
 //	x.subtract(Tensor other, *, Number alpha=1)
 //	x.subtract(Number other, Number alpha=1)
 func (x *Tensor) Subtract(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("subtract", with(options, other)...))
+	return As[*Tensor](x.callMethodWith("subtract", options, other))
 }
 
 // Tan is the method tan: returns a new tensor with the tangent of the elements
@@ -839,7 +839,7 @@ func (x *Tensor) Tan() *Tensor {
 //
 //	x.to_padded_tensor(float padding, int[]? output_size=None)
 func (x *Tensor) ToPaddedTensor(padding float64, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("to_padded_tensor", with(options, padding)...))
+	return As[*Tensor](x.callMethodWith("to_padded_tensor", options, padding))
 }
 
 // TrueDivide is the method true_divide.

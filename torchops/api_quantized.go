@@ -26,7 +26,7 @@ func (x *Tensor) IntRepr() *Tensor {
 //	x.nanquantile(Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
 //	x.nanquantile(float q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
 func (x *Tensor) Nanquantile(q any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("nanquantile", with(options, q)...))
+	return As[*Tensor](x.callMethodWith("nanquantile", options, q))
 }
 
 // QPerChannelAxis is the method q_per_channel_axis: given a Tensor quantized by
@@ -83,7 +83,7 @@ func (x *Tensor) Qscheme() any { return x.callMethod("qscheme") }
 //	x.quantile(Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
 //	x.quantile(float q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
 func (x *Tensor) Quantile(q any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("quantile", with(options, q)...))
+	return As[*Tensor](x.callMethodWith("quantile", options, q))
 }
 
 // ChooseQparamsOptimized is torch.choose_qparams_optimized.
@@ -113,7 +113,7 @@ func DequantizeTensors(tensors Seq) Tensors {
 //
 //	torch.empty_quantized(int[] size, Tensor qtensor, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func EmptyQuantized(size Ints, qtensor *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.empty_quantized", with(options, size, qtensor)...))
+	return As[*Tensor](callFunctionWith("torch.empty_quantized", options, size, qtensor))
 }
 
 // FakeQuantizePerChannelAffine is torch.fake_quantize_per_channel_affine:
@@ -141,7 +141,7 @@ func FakeQuantizePerTensorAffine(input *Tensor, scale, zeroPoint any, quantMin, 
 //	torch.fbgemm_linear_fp16_weight(Tensor input, Tensor packed_weight, Tensor bias)
 //	torch.fbgemm_linear_fp16_weight(Tensor input, Tensor packed_weight, Tensor bias, Tensor output)
 func FbgemmLinearFp16Weight(input, packedWeight, bias *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.fbgemm_linear_fp16_weight", with(options, input, packedWeight, bias)...))
+	return As[*Tensor](callFunctionWith("torch.fbgemm_linear_fp16_weight", options, input, packedWeight, bias))
 }
 
 // FbgemmLinearFp16WeightFp32Activation is
@@ -150,7 +150,7 @@ func FbgemmLinearFp16Weight(input, packedWeight, bias *Tensor, options ...any) *
 //	torch.fbgemm_linear_fp16_weight_fp32_activation(Tensor input, Tensor packed_weight, Tensor? bias)
 //	torch.fbgemm_linear_fp16_weight_fp32_activation(Tensor input, Tensor packed_weight, Tensor? bias, Tensor output)
 func FbgemmLinearFp16WeightFp32Activation(input, packedWeight, bias *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.fbgemm_linear_fp16_weight_fp32_activation", with(options, input, packedWeight, bias)...))
+	return As[*Tensor](callFunctionWith("torch.fbgemm_linear_fp16_weight_fp32_activation", options, input, packedWeight, bias))
 }
 
 // FbgemmLinearInt8Weight is torch.fbgemm_linear_int8_weight.
@@ -187,14 +187,14 @@ func FbgemmPackGemmMatrixFp16(input *Tensor) *Tensor {
 //	torch.fbgemm_pack_quantized_matrix(Tensor input)
 //	torch.fbgemm_pack_quantized_matrix(Tensor input, int K, int N)
 func FbgemmPackQuantizedMatrix(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.fbgemm_pack_quantized_matrix", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.fbgemm_pack_quantized_matrix", options, input))
 }
 
 // FusedMovingAvgObsFakeQuant is torch.fused_moving_avg_obs_fake_quant.
 //
 //	torch.fused_moving_avg_obs_fake_quant(Tensor input, Tensor observer_on, Tensor fake_quant_on, Tensor running_min, Tensor running_max, Tensor scale, Tensor zero_point, float averaging_const, int quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False)
 func FusedMovingAvgObsFakeQuant(input, observerOn, fakeQuantOn, runningMin, runningMax, scale, zeroPoint *Tensor, averagingConst float64, quantMin, quantMax, chAxis int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.fused_moving_avg_obs_fake_quant", with(options, input, observerOn, fakeQuantOn, runningMin, runningMax, scale, zeroPoint, averagingConst, quantMin, quantMax, chAxis)...))
+	return As[*Tensor](callFunctionWith("torch.fused_moving_avg_obs_fake_quant", options, input, observerOn, fakeQuantOn, runningMin, runningMax, scale, zeroPoint, averagingConst, quantMin, quantMax, chAxis))
 }
 
 // IntRepr is torch.int_repr.
@@ -211,7 +211,7 @@ func IntRepr(input *Tensor) *Tensor {
 //	torch.nanquantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor out=None)
 //	torch.nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor out=None)
 func Nanquantile(input *Tensor, q any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.nanquantile", with(options, input, q)...))
+	return As[*Tensor](callFunctionWith("torch.nanquantile", options, input, q))
 }
 
 // QPerChannelAxis is torch.q_per_channel_axis.
@@ -253,7 +253,7 @@ func QZeroPoint(input *Tensor) SymInt {
 //	torch.quantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor out=None)
 //	torch.quantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor out=None)
 func Quantile(input *Tensor, q any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.quantile", with(options, input, q)...))
+	return As[*Tensor](callFunctionWith("torch.quantile", options, input, q))
 }
 
 // QuantizePerChannel is torch.quantize_per_channel: converts a float tensor to
@@ -318,7 +318,7 @@ func QuantizedLstmCell(input *Tensor, hx Seq, wIh, wHh, bIh, bHh, packedIh, pack
 //
 //	torch.quantized_max_pool1d(Tensor input, int[1] kernel_size, int[1] stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False)
 func QuantizedMaxPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.quantized_max_pool1d", with(options, input, kernelSize)...))
+	return As[*Tensor](callFunctionWith("torch.quantized_max_pool1d", options, input, kernelSize))
 }
 
 // QuantizedMaxPool2d is torch.quantized_max_pool2d: applies a 2D max pooling
@@ -326,14 +326,14 @@ func QuantizedMaxPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor 
 //
 //	torch.quantized_max_pool2d(Tensor input, int[2] kernel_size, int[2] stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False)
 func QuantizedMaxPool2d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.quantized_max_pool2d", with(options, input, kernelSize)...))
+	return As[*Tensor](callFunctionWith("torch.quantized_max_pool2d", options, input, kernelSize))
 }
 
 // QuantizedMaxPool3d is torch.quantized_max_pool3d.
 //
 //	torch.quantized_max_pool3d(Tensor input, int[3] kernel_size, int[3] stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False)
 func QuantizedMaxPool3d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.quantized_max_pool3d", with(options, input, kernelSize)...))
+	return As[*Tensor](callFunctionWith("torch.quantized_max_pool3d", options, input, kernelSize))
 }
 
 // QuantizedRnnReluCell is torch.quantized_rnn_relu_cell.

@@ -37,7 +37,7 @@ func (x *Tensor) ExponentialInPlace(options ...any) *Tensor {
 //
 //	x.geometric_(float p, *, Generator? generator=None)
 func (x *Tensor) GeometricInPlace(p float64, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("geometric_", with(options, p)...))
+	return As[*Tensor](x.callMethodWith("geometric_", options, p))
 }
 
 // LogNormalInPlace is the method log_normal_.
@@ -55,7 +55,7 @@ func (x *Tensor) LogNormalInPlace(options ...any) *Tensor {
 //
 //	x.multinomial(int num_samples, bool replacement=False, *, Generator? generator=None)
 func (x *Tensor) Multinomial(numSamples Int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("multinomial", with(options, numSamples)...))
+	return As[*Tensor](x.callMethodWith("multinomial", options, numSamples))
 }
 
 // NormalInPlace is the method normal_: fills x tensor with elements samples
@@ -89,14 +89,14 @@ func (x *Tensor) UniformInPlace(options ...any) *Tensor {
 //	torch.bernoulli(Tensor input, *, Generator? generator=None, Tensor out=None)
 //	torch.bernoulli(Tensor input, float p, *, Generator? generator=None)
 func Bernoulli(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.bernoulli", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.bernoulli", options, input))
 }
 
 // Binomial is torch.binomial.
 //
 //	torch.binomial(Tensor count, Tensor prob, Generator? generator=None)
 func Binomial(count, prob *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.binomial", with(options, count, prob)...))
+	return As[*Tensor](callFunctionWith("torch.binomial", options, count, prob))
 }
 
 // GetRngState is torch.get_rng_state: returns the random number generator state
@@ -121,7 +121,7 @@ func InitialSeed() any { return callFunction("torch.initial_seed") }
 //
 //	torch.multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor out=None)
 func Multinomial(input *Tensor, numSamples Int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.multinomial", with(options, input, numSamples)...))
+	return As[*Tensor](callFunctionWith("torch.multinomial", options, input, numSamples))
 }
 
 // Normal is torch.normal: returns a tensor of random numbers drawn from
@@ -132,7 +132,7 @@ func Multinomial(input *Tensor, numSamples Int, options ...any) *Tensor {
 //	torch.normal(float mean, Tensor std, *, Generator? generator=None, Tensor out=None)
 //	torch.normal(float mean, float std, int[] size, *, Generator? generator=None, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Normal(mean any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.normal", with(options, mean)...))
+	return As[*Tensor](callFunctionWith("torch.normal", options, mean))
 }
 
 // Poisson is torch.poisson: returns a tensor of the same size as input with
@@ -141,7 +141,7 @@ func Normal(mean any, options ...any) *Tensor {
 //
 //	torch.poisson(Tensor input, Generator? generator=None)
 func Poisson(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.poisson", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.poisson", options, input))
 }
 
 // RandLike is torch.rand_like: returns a tensor with the same size as input
@@ -153,7 +153,7 @@ func Poisson(input *Tensor, options ...any) *Tensor {
 //	torch.rand_like(Tensor input, *, Generator? generator, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.rand_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func RandLike(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.rand_like", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.rand_like", options, input))
 }
 
 // Randint is torch.randint: returns a tensor filled with random integers
@@ -164,7 +164,7 @@ func RandLike(input *Tensor, options ...any) *Tensor {
 //	torch.randint(int low, int high, int[] size, *, Generator? generator, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.randint(int low, int high, int[] size, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Randint(high Int, size any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.randint", with(options, high, size)...))
+	return As[*Tensor](callFunctionWith("torch.randint", options, high, size))
 }
 
 // RandintLike is torch.randint_like: returns a tensor with the same shape as
@@ -178,7 +178,7 @@ func Randint(high Int, size any, options ...any) *Tensor {
 //	torch.randint_like(Tensor input, int high, *, Generator? generator, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.randint_like(Tensor input, int high, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func RandintLike(input *Tensor, low any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.randint_like", with(options, input, low)...))
+	return As[*Tensor](callFunctionWith("torch.randint_like", options, input, low))
 }
 
 // RandnLike is torch.randn_like: returns a tensor with the same size as input
@@ -188,7 +188,7 @@ func RandintLike(input *Tensor, low any, options ...any) *Tensor {
 //	torch.randn_like(Tensor input, *, Generator? generator, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.randn_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func RandnLike(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.randn_like", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.randn_like", options, input))
 }
 
 // Randperm is torch.randperm: returns a random permutation of integers from 0
@@ -197,21 +197,21 @@ func RandnLike(input *Tensor, options ...any) *Tensor {
 //	torch.randperm(int n, *, Generator? generator, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.randperm(int n, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Randperm(n Int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.randperm", with(options, n)...))
+	return As[*Tensor](callFunctionWith("torch.randperm", options, n))
 }
 
 // Rrelu is torch.rrelu.
 //
 //	torch.rrelu(Tensor input, Number lower=0.125, Number upper=0.3333333333333333, bool training=False, Generator? generator=None)
 func Rrelu(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.rrelu", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.rrelu", options, input))
 }
 
 // RreluInPlace is torch.rrelu_: in-place version of rrelu.
 //
 //	torch.rrelu_(Tensor input, Number lower=0.125, Number upper=0.3333333333333333, bool training=False, Generator? generator=None)
 func RreluInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.rrelu_", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.rrelu_", options, input))
 }
 
 // Seed is torch.seed: sets the seed for generating random numbers to a

@@ -111,14 +111,14 @@ func (x *Tensor) Cummin(dim int) (values, indices *Tensor) {
 //
 //	x.cumprod(int dim, *, dtype? dtype=None)
 func (x *Tensor) Cumprod(dim int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cumprod", with(options, dim)...))
+	return As[*Tensor](x.callMethodWith("cumprod", options, dim))
 }
 
 // CumprodInPlace is the method cumprod_: in-place version of Tensor.cumprod.
 //
 //	x.cumprod_(int dim, *, dtype? dtype=None)
 func (x *Tensor) CumprodInPlace(dim int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cumprod_", with(options, dim)...))
+	return As[*Tensor](x.callMethodWith("cumprod_", options, dim))
 }
 
 // Cumsum is the method cumsum: returns the cumulative sum of elements of x in
@@ -126,14 +126,14 @@ func (x *Tensor) CumprodInPlace(dim int, options ...any) *Tensor {
 //
 //	x.cumsum(int dim, *, dtype? dtype=None)
 func (x *Tensor) Cumsum(dim int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cumsum", with(options, dim)...))
+	return As[*Tensor](x.callMethodWith("cumsum", options, dim))
 }
 
 // CumsumInPlace is the method cumsum_: in-place version of Tensor.cumsum.
 //
 //	x.cumsum_(int dim, *, dtype? dtype=None)
 func (x *Tensor) CumsumInPlace(dim int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cumsum_", with(options, dim)...))
+	return As[*Tensor](x.callMethodWith("cumsum_", options, dim))
 }
 
 // Diff is the method diff: computes the n-th forward difference along the given
@@ -175,7 +175,7 @@ func (x *Tensor) Histogram(options ...any) (hist, binEdges *Tensor) {
 //
 //	x.kthvalue(int k, int dim=-1, bool keepdim=False)
 func (x *Tensor) Kthvalue(k Int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethod("kthvalue", with(options, k)...))
+	list := As[Tensors](x.callMethodWith("kthvalue", options, k))
 	return list.At(0), list.At(1)
 }
 
@@ -193,7 +193,7 @@ func (x *Tensor) Logcumsumexp(dim int) *Tensor {
 //
 //	x.logsumexp(int[1] dim, bool keepdim=False)
 func (x *Tensor) Logsumexp(dim Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("logsumexp", with(options, dim)...))
+	return As[*Tensor](x.callMethodWith("logsumexp", options, dim))
 }
 
 // Max is the method max: returns the maximum value of all elements in the x
@@ -209,7 +209,7 @@ func (x *Tensor) Max(options ...any) *Tensor {
 //
 //	x.max(int dim, bool keepdim=False)
 func (x *Tensor) MaxDim(dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethod("max", with(options, dim)...))
+	list := As[Tensors](x.callMethodWith("max", options, dim))
 	return list.At(0), list.At(1)
 }
 
@@ -224,7 +224,7 @@ func (x *Tensor) Median() *Tensor {
 //
 //	x.median(int dim, bool keepdim=False)
 func (x *Tensor) MedianDim(dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethod("median", with(options, dim)...))
+	list := As[Tensors](x.callMethodWith("median", options, dim))
 	return list.At(0), list.At(1)
 }
 
@@ -241,7 +241,7 @@ func (x *Tensor) Min(options ...any) *Tensor {
 //
 //	x.min(int dim, bool keepdim=False)
 func (x *Tensor) MinDim(dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethod("min", with(options, dim)...))
+	list := As[Tensors](x.callMethodWith("min", options, dim))
 	return list.At(0), list.At(1)
 }
 
@@ -285,7 +285,7 @@ func (x *Tensor) Nanmedian() *Tensor {
 //
 //	x.nanmedian(int dim, bool keepdim=False)
 func (x *Tensor) NanmedianDim(dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethod("nanmedian", with(options, dim)...))
+	list := As[Tensors](x.callMethodWith("nanmedian", options, dim))
 	return list.At(0), list.At(1)
 }
 
@@ -339,7 +339,7 @@ func (x *Tensor) SumToSize(size ...Int) *Tensor {
 //
 //	x.topk(int k, int dim=-1, bool largest=True, bool sorted=True)
 func (x *Tensor) Topk(k Int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethod("topk", with(options, k)...))
+	list := As[Tensors](x.callMethodWith("topk", options, k))
 	return list.At(0), list.At(1)
 }
 
@@ -432,7 +432,7 @@ func (x *Tensor) Var(options ...any) *Tensor {
 //	torch.all(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor out=None)
 //	torch.all(Tensor input, int dim, bool keepdim=False, *, Tensor out=None)
 func All(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.all", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.all", options, input))
 }
 
 // Amax is torch.amax: returns the maximum value of each slice of the input
@@ -440,7 +440,7 @@ func All(input *Tensor, options ...any) *Tensor {
 //
 //	torch.amax(Tensor input, int[1] dim=None, bool keepdim=False, *, Tensor out=None)
 func Amax(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.amax", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.amax", options, input))
 }
 
 // Amin is torch.amin: returns the minimum value of each slice of the input
@@ -448,7 +448,7 @@ func Amax(input *Tensor, options ...any) *Tensor {
 //
 //	torch.amin(Tensor input, int[1] dim=None, bool keepdim=False, *, Tensor out=None)
 func Amin(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.amin", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.amin", options, input))
 }
 
 // Aminmax is torch.aminmax: computes the minimum and maximum values of the
@@ -456,7 +456,7 @@ func Amin(input *Tensor, options ...any) *Tensor {
 //
 //	torch.aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor[2] out=None)
 func Aminmax(input *Tensor, options ...any) (min, max *Tensor) {
-	list := As[Tensors](callFunction("torch.aminmax", with(options, input)...))
+	list := As[Tensors](callFunctionWith("torch.aminmax", options, input))
 	return list.At(0), list.At(1)
 }
 
@@ -466,7 +466,7 @@ func Aminmax(input *Tensor, options ...any) (min, max *Tensor) {
 //	torch.any(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor out=None)
 //	torch.any(Tensor input, int dim, bool keepdim=False, *, Tensor out=None)
 func Any(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.any", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.any", options, input))
 }
 
 // Argmax is torch.argmax: returns the indices of the maximum value of all
@@ -474,7 +474,7 @@ func Any(input *Tensor, options ...any) *Tensor {
 //
 //	torch.argmax(Tensor input, int? dim=None, bool keepdim=False, *, Tensor out=None)
 func Argmax(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.argmax", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.argmax", options, input))
 }
 
 // Argmin is torch.argmin: returns the indices of the minimum value(s) of the
@@ -482,7 +482,7 @@ func Argmax(input *Tensor, options ...any) *Tensor {
 //
 //	torch.argmin(Tensor input, int? dim=None, bool keepdim=False, *, Tensor out=None)
 func Argmin(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.argmin", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.argmin", options, input))
 }
 
 // Argsort is torch.argsort: returns the indices that sort a tensor along a
@@ -491,7 +491,7 @@ func Argmin(input *Tensor, options ...any) *Tensor {
 //	torch.argsort(Tensor input, *, bool stable, int dim=-1, bool descending=False, Tensor out=None)
 //	torch.argsort(Tensor input, int dim=-1, bool descending=False)
 func Argsort(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.argsort", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.argsort", options, input))
 }
 
 // Bincount is torch.bincount: count the frequency of each value in an array of
@@ -499,7 +499,7 @@ func Argsort(input *Tensor, options ...any) *Tensor {
 //
 //	torch.bincount(Tensor input, Tensor? weights=None, int minlength=0)
 func Bincount(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.bincount", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.bincount", options, input))
 }
 
 // Corrcoef is torch.corrcoef: estimates the Pearson product-moment correlation
@@ -517,7 +517,7 @@ func Corrcoef(input *Tensor) *Tensor {
 //
 //	torch.cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)
 func Cov(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.cov", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.cov", options, input))
 }
 
 // Cummax is torch.cummax: returns a namedtuple (values, indices) where values
@@ -525,7 +525,7 @@ func Cov(input *Tensor, options ...any) *Tensor {
 //
 //	torch.cummax(Tensor input, int dim, *, Tensor[2] out=None)
 func Cummax(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunction("torch.cummax", with(options, input, dim)...))
+	list := As[Tensors](callFunctionWith("torch.cummax", options, input, dim))
 	return list.At(0), list.At(1)
 }
 
@@ -534,7 +534,7 @@ func Cummax(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
 //
 //	torch.cummin(Tensor input, int dim, *, Tensor[2] out=None)
 func Cummin(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunction("torch.cummin", with(options, input, dim)...))
+	list := As[Tensors](callFunctionWith("torch.cummin", options, input, dim))
 	return list.At(0), list.At(1)
 }
 
@@ -543,7 +543,7 @@ func Cummin(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
 //
 //	torch.cumprod(Tensor input, int dim, *, dtype? dtype=None, Tensor out=None)
 func Cumprod(input *Tensor, dim int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.cumprod", with(options, input, dim)...))
+	return As[*Tensor](callFunctionWith("torch.cumprod", options, input, dim))
 }
 
 // Cumsum is torch.cumsum: returns the cumulative sum of elements of input in
@@ -551,7 +551,7 @@ func Cumprod(input *Tensor, dim int, options ...any) *Tensor {
 //
 //	torch.cumsum(Tensor input, int dim, *, dtype? dtype=None, Tensor out=None)
 func Cumsum(input *Tensor, dim int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.cumsum", with(options, input, dim)...))
+	return As[*Tensor](callFunctionWith("torch.cumsum", options, input, dim))
 }
 
 // CumulativeTrapezoid is torch.cumulative_trapezoid: cumulatively computes the
@@ -560,7 +560,7 @@ func Cumsum(input *Tensor, dim int, options ...any) *Tensor {
 //	torch.cumulative_trapezoid(Tensor y, Tensor x, *, int dim=-1)
 //	torch.cumulative_trapezoid(Tensor y, *, Number dx=1, int dim=-1)
 func CumulativeTrapezoid(y *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.cumulative_trapezoid", with(options, y)...))
+	return As[*Tensor](callFunctionWith("torch.cumulative_trapezoid", options, y))
 }
 
 // Diff is torch.diff: computes the n-th forward difference along the given
@@ -568,7 +568,7 @@ func CumulativeTrapezoid(y *Tensor, options ...any) *Tensor {
 //
 //	torch.diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor out=None)
 func Diff(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.diff", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.diff", options, input))
 }
 
 // Gradient is torch.gradient: estimates the gradient of a function g : R^n
@@ -584,7 +584,7 @@ func Diff(input *Tensor, options ...any) *Tensor {
 //	torch.gradient(Tensor input, *, Tensor[] spacing, int? dim=None, int edge_order=1)
 //	torch.gradient(Tensor input, *, Tensor[] spacing, int[] dim, int edge_order=1)
 func Gradient(input *Tensor, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.gradient", with(options, input)...))
+	return As[Tensors](callFunctionWith("torch.gradient", options, input))
 }
 
 // HashTensor is torch.hash_tensor: returns a hash of all elements in the input
@@ -592,14 +592,14 @@ func Gradient(input *Tensor, options ...any) Tensors {
 //
 //	torch.hash_tensor(Tensor input, int[1] dim=None, *, bool keepdim=False, int mode=0, Tensor out=None)
 func HashTensor(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.hash_tensor", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.hash_tensor", options, input))
 }
 
 // Histc is torch.histc: computes the histogram of a tensor.
 //
 //	torch.histc(Tensor input, int bins=100, Number min=0, Number max=0, *, Tensor out=None)
 func Histc(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.histc", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.histc", options, input))
 }
 
 // Histogram is torch.histogram: computes a histogram of the values in a tensor.
@@ -607,7 +607,7 @@ func Histc(input *Tensor, options ...any) *Tensor {
 //	torch.histogram(Tensor input, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor[2] out=None)
 //	torch.histogram(Tensor input, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor[2] out=None)
 func Histogram(input *Tensor, options ...any) (hist, binEdges *Tensor) {
-	list := As[Tensors](callFunction("torch.histogram", with(options, input)...))
+	list := As[Tensors](callFunctionWith("torch.histogram", options, input))
 	return list.At(0), list.At(1)
 }
 
@@ -618,7 +618,7 @@ func Histogram(input *Tensor, options ...any) (hist, binEdges *Tensor) {
 //	torch.histogramdd(Tensor input, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False)
 //	torch.histogramdd(Tensor input, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False)
 func Histogramdd(input *Tensor, bins any, options ...any) any {
-	return callFunction("torch.histogramdd", with(options, input, bins)...)
+	return callFunctionWith("torch.histogramdd", options, input, bins)
 }
 
 // Isin is torch.isin: tests if each element of elements is in test_elements.
@@ -627,7 +627,7 @@ func Histogramdd(input *Tensor, bins any, options ...any) any {
 //	torch.isin(Number element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor out=None)
 //	torch.isin(Tensor elements, Number test_element, *, bool assume_unique=False, bool invert=False, Tensor out=None)
 func Isin(elements, testElements any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.isin", with(options, elements, testElements)...))
+	return As[*Tensor](callFunctionWith("torch.isin", options, elements, testElements))
 }
 
 // Kthvalue is torch.kthvalue: returns a namedtuple (values, indices) where
@@ -636,7 +636,7 @@ func Isin(elements, testElements any, options ...any) *Tensor {
 //
 //	torch.kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False, *, Tensor[2] out=None)
 func Kthvalue(input *Tensor, k Int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunction("torch.kthvalue", with(options, input, k)...))
+	list := As[Tensors](callFunctionWith("torch.kthvalue", options, input, k))
 	return list.At(0), list.At(1)
 }
 
@@ -645,7 +645,7 @@ func Kthvalue(input *Tensor, k Int, options ...any) (values, indices *Tensor) {
 //
 //	torch.logcumsumexp(Tensor input, int dim, *, Tensor out=None)
 func Logcumsumexp(input *Tensor, dim int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.logcumsumexp", with(options, input, dim)...))
+	return As[*Tensor](callFunctionWith("torch.logcumsumexp", options, input, dim))
 }
 
 // Logsumexp is torch.logsumexp: returns the log of summed exponentials of each
@@ -653,7 +653,7 @@ func Logcumsumexp(input *Tensor, dim int, options ...any) *Tensor {
 //
 //	torch.logsumexp(Tensor input, int[1] dim, bool keepdim=False, *, Tensor out=None)
 func Logsumexp(input *Tensor, dim Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.logsumexp", with(options, input, dim)...))
+	return As[*Tensor](callFunctionWith("torch.logsumexp", options, input, dim))
 }
 
 // Max is torch.max: returns the maximum value of all elements in the input
@@ -662,14 +662,14 @@ func Logsumexp(input *Tensor, dim Ints, options ...any) *Tensor {
 //	torch.max(Tensor input, *, Tensor out=None)
 //	torch.max(Tensor input, Tensor other, *, Tensor out=None)
 func Max(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.max", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.max", options, input))
 }
 
 // MaxDim is torch.max in the form that returns values and indices.
 //
 //	torch.max(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func MaxDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunction("torch.max", with(options, input, dim)...))
+	list := As[Tensors](callFunctionWith("torch.max", options, input, dim))
 	return list.At(0), list.At(1)
 }
 
@@ -684,7 +684,7 @@ func Median(input *Tensor) *Tensor {
 //
 //	torch.median(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func MedianDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunction("torch.median", with(options, input, dim)...))
+	list := As[Tensors](callFunctionWith("torch.median", options, input, dim))
 	return list.At(0), list.At(1)
 }
 
@@ -694,14 +694,14 @@ func MedianDim(input *Tensor, dim int, options ...any) (values, indices *Tensor)
 //	torch.min(Tensor input, *, Tensor out=None)
 //	torch.min(Tensor input, Tensor other, *, Tensor out=None)
 func Min(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.min", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.min", options, input))
 }
 
 // MinDim is torch.min in the form that returns values and indices.
 //
 //	torch.min(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func MinDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunction("torch.min", with(options, input, dim)...))
+	list := As[Tensors](callFunctionWith("torch.min", options, input, dim))
 	return list.At(0), list.At(1)
 }
 
@@ -712,7 +712,7 @@ func MinDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
 //
 //	torch.mode(Tensor input, int dim=-1, bool keepdim=False, *, Tensor[2] out=None)
 func Mode(input *Tensor, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunction("torch.mode", with(options, input)...))
+	list := As[Tensors](callFunctionWith("torch.mode", options, input))
 	return list.At(0), list.At(1)
 }
 
@@ -721,7 +721,7 @@ func Mode(input *Tensor, options ...any) (values, indices *Tensor) {
 //
 //	torch.msort(Tensor input, *, Tensor out=None)
 func Msort(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.msort", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.msort", options, input))
 }
 
 // Nanmean is torch.nanmean: computes the mean of all non-NaN elements along the
@@ -729,7 +729,7 @@ func Msort(input *Tensor, options ...any) *Tensor {
 //
 //	torch.nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 func Nanmean(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.nanmean", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.nanmean", options, input))
 }
 
 // Nanmedian is torch.nanmedian: returns the median of the values in input,
@@ -744,7 +744,7 @@ func Nanmedian(input *Tensor) *Tensor {
 //
 //	torch.nanmedian(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func NanmedianDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunction("torch.nanmedian", with(options, input, dim)...))
+	list := As[Tensors](callFunctionWith("torch.nanmedian", options, input, dim))
 	return list.At(0), list.At(1)
 }
 
@@ -753,7 +753,7 @@ func NanmedianDim(input *Tensor, dim int, options ...any) (values, indices *Tens
 //
 //	torch.nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 func Nansum(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.nansum", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.nansum", options, input))
 }
 
 // Prod is torch.prod: returns the product of all elements in the input tensor.
@@ -761,7 +761,7 @@ func Nansum(input *Tensor, options ...any) *Tensor {
 //	torch.prod(Tensor input, *, dtype? dtype=None)
 //	torch.prod(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 func Prod(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.prod", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.prod", options, input))
 }
 
 // SegmentReduce is torch.segment_reduce: perform a segment reduction operation
@@ -769,7 +769,7 @@ func Prod(input *Tensor, options ...any) *Tensor {
 //
 //	torch.segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Number? initial=None)
 func SegmentReduce(data *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.segment_reduce", with(options, data, reduce)...))
+	return As[*Tensor](callFunctionWith("torch.segment_reduce", options, data, reduce))
 }
 
 // Sort is torch.sort: sorts the elements of the input tensor along a given
@@ -778,7 +778,7 @@ func SegmentReduce(data *Tensor, reduce string, options ...any) *Tensor {
 //	torch.sort(Tensor input, *, bool? stable, int dim=-1, bool descending=False, Tensor[2] out=None)
 //	torch.sort(Tensor input, int dim=-1, bool descending=False, *, Tensor[2] out=None)
 func Sort(input *Tensor, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunction("torch.sort", with(options, input)...))
+	list := As[Tensors](callFunctionWith("torch.sort", options, input))
 	return list.At(0), list.At(1)
 }
 
@@ -790,7 +790,7 @@ func Sort(input *Tensor, options ...any) (values, indices *Tensor) {
 //	torch.std(Tensor input, int[1]? dim=None, *, Number? correction=None, bool keepdim=False, Tensor out=None)
 //	torch.std(Tensor input, bool unbiased=True)
 func Std(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.std", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.std", options, input))
 }
 
 // StdMean is torch.std_mean: calculates the standard deviation and mean over
@@ -801,7 +801,7 @@ func Std(input *Tensor, options ...any) *Tensor {
 //	torch.std_mean(Tensor input, int[1]? dim=None, *, Number? correction=None, bool keepdim=False)
 //	torch.std_mean(Tensor input, bool unbiased=True)
 func StdMean(input *Tensor, options ...any) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.std_mean", with(options, input)...))
+	list := As[Tensors](callFunctionWith("torch.std_mean", options, input))
 	return list.At(0), list.At(1)
 }
 
@@ -810,7 +810,7 @@ func StdMean(input *Tensor, options ...any) (_, _ *Tensor) {
 //
 //	torch.topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor[2] out=None)
 func Topk(input *Tensor, k Int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunction("torch.topk", with(options, input, k)...))
+	list := As[Tensors](callFunctionWith("torch.topk", options, input, k))
 	return list.At(0), list.At(1)
 }
 
@@ -819,7 +819,7 @@ func Topk(input *Tensor, k Int, options ...any) (values, indices *Tensor) {
 //	torch.trapezoid(Tensor y, Tensor x, *, int dim=-1)
 //	torch.trapezoid(Tensor y, *, Number dx=1, int dim=-1)
 func Trapezoid(y *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.trapezoid", with(options, y)...))
+	return As[*Tensor](callFunctionWith("torch.trapezoid", options, y))
 }
 
 // Trapz is torch.trapz.
@@ -827,14 +827,14 @@ func Trapezoid(y *Tensor, options ...any) *Tensor {
 //	torch.trapz(Tensor y, *, float dx=1, int dim=-1)
 //	torch.trapz(Tensor y, Tensor x, *, int dim=-1)
 func Trapz(y *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.trapz", with(options, y)...))
+	return As[*Tensor](callFunctionWith("torch.trapz", options, y))
 }
 
 // Unique is torch.unique: returns the unique elements of the input tensor.
 //
 //	torch.unique(input: Tensor, sorted = True, return_inverse = False, return_counts = False, dim = None)
 func Unique(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.unique", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.functional.unique", options, input))
 }
 
 // UniqueInverse is torch.unique with return_inverse=true: returns the unique
@@ -869,7 +869,7 @@ func UniqueAll(input *Tensor, options ...any) (output, inverse, counts *Tensor) 
 //
 //	torch.unique_consecutive(input: Tensor, return_inverse = False, return_counts = False, dim = None)
 func UniqueConsecutive(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.unique_consecutive", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.functional.unique_consecutive", options, input))
 }
 
 // UniqueConsecutiveInverse is torch.unique_consecutive with
@@ -910,7 +910,7 @@ func UniqueConsecutiveAll(input *Tensor, options ...any) (output, inverse, count
 //	torch.var(Tensor input, int[1]? dim=None, *, Number? correction=None, bool keepdim=False, Tensor out=None)
 //	torch.var(Tensor input, bool unbiased=True)
 func Var(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.var", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.var", options, input))
 }
 
 // VarMean is torch.var_mean: calculates the variance and mean over the
@@ -921,6 +921,6 @@ func Var(input *Tensor, options ...any) *Tensor {
 //	torch.var_mean(Tensor input, int[1]? dim=None, *, Number? correction=None, bool keepdim=False)
 //	torch.var_mean(Tensor input, bool unbiased=True)
 func VarMean(input *Tensor, options ...any) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.var_mean", with(options, input)...))
+	list := As[Tensors](callFunctionWith("torch.var_mean", options, input))
 	return list.At(0), list.At(1)
 }

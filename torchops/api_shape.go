@@ -97,7 +97,7 @@ func (x *Tensor) Repeat(repeats ...Int) *Tensor {
 //	x.repeat_interleave(Tensor repeats, int? dim=None, *, int? output_size=None)
 //	x.repeat_interleave(int repeats, int? dim=None, *, int? output_size=None)
 func (x *Tensor) RepeatInterleave(repeats any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("repeat_interleave", with(options, repeats)...))
+	return As[*Tensor](x.callMethodWith("repeat_interleave", options, repeats))
 }
 
 // ReshapeAs is the method reshape_as: returns this tensor as the same shape as
@@ -120,14 +120,14 @@ func (x *Tensor) ResizeInPlace(size ...Int) *Tensor {
 //
 //	x.resize_as_(Tensor the_template, *, memory_format? memory_format=None)
 func (x *Tensor) ResizeAsInPlace(theTemplate *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("resize_as_", with(options, theTemplate)...))
+	return As[*Tensor](x.callMethodWith("resize_as_", options, theTemplate))
 }
 
 // Roll is the method roll: roll the tensor x along the given dimension(s).
 //
 //	x.roll(int[1] shifts, int[1] dims=None)
 func (x *Tensor) Roll(shifts Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("roll", with(options, shifts)...))
+	return As[*Tensor](x.callMethodWith("roll", options, shifts))
 }
 
 // Rot90 is the method rot90: rotate an n-D tensor by 90 degrees in the plane
@@ -150,7 +150,7 @@ func (x *Tensor) SetInPlace(options ...any) *Tensor {
 //
 //	x.split_with_sizes(int[] split_sizes, int dim=0)
 func (x *Tensor) SplitWithSizes(splitSizes Ints, options ...any) Tensors {
-	return As[Tensors](x.callMethod("split_with_sizes", with(options, splitSizes)...))
+	return As[Tensors](x.callMethodWith("split_with_sizes", options, splitSizes))
 }
 
 // SqueezeInPlace is the method squeeze_: in-place version of Tensor.squeeze.
@@ -205,7 +205,7 @@ func (x *Tensor) TInPlace() *Tensor {
 //	x.tensor_split(Tensor tensor_indices_or_sections, int dim=0)
 //	x.tensor_split(int sections, int dim=0)
 func (x *Tensor) TensorSplit(indices any, options ...any) Tensors {
-	return As[Tensors](x.callMethod("tensor_split", with(options, indices)...))
+	return As[Tensors](x.callMethodWith("tensor_split", options, indices))
 }
 
 // Tile is the method tile: constructs a tensor by repeating the elements of x.
@@ -236,7 +236,7 @@ func (x *Tensor) Unflatten(dim, sizes any) *Tensor {
 //
 //	x.unsafe_chunk(int chunks, int dim=0)
 func (x *Tensor) UnsafeChunk(chunks int, options ...any) Tensors {
-	return As[Tensors](x.callMethod("unsafe_chunk", with(options, chunks)...))
+	return As[Tensors](x.callMethodWith("unsafe_chunk", options, chunks))
 }
 
 // UnsafeSplit is the method unsafe_split: works like torch.split but without
@@ -244,14 +244,14 @@ func (x *Tensor) UnsafeChunk(chunks int, options ...any) Tensors {
 //
 //	x.unsafe_split(int split_size, int dim=0)
 func (x *Tensor) UnsafeSplit(splitSize Int, options ...any) Tensors {
-	return As[Tensors](x.callMethod("unsafe_split", with(options, splitSize)...))
+	return As[Tensors](x.callMethodWith("unsafe_split", options, splitSize))
 }
 
 // UnsafeSplitWithSizes is the method unsafe_split_with_sizes.
 //
 //	x.unsafe_split_with_sizes(int[] split_sizes, int dim=0)
 func (x *Tensor) UnsafeSplitWithSizes(splitSizes Ints, options ...any) Tensors {
-	return As[Tensors](x.callMethod("unsafe_split_with_sizes", with(options, splitSizes)...))
+	return As[Tensors](x.callMethodWith("unsafe_split_with_sizes", options, splitSizes))
 }
 
 // UnsqueezeInPlace is the method unsqueeze_: in-place version of
@@ -284,7 +284,7 @@ func (x *Tensor) Vsplit(sections any) Tensors {
 //
 //	torch.alias_copy(Tensor input, *, Tensor out=None)
 func AliasCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.alias_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.alias_copy", options, input))
 }
 
 // Atleast1d is torch.atleast_1d: returns a 1-dimensional view of each input
@@ -347,7 +347,7 @@ func CartesianProd(tensors ...*Tensor) *Tensor {
 //
 //	torch.chunk(Tensor input, int chunks, int dim=0)
 func Chunk(input *Tensor, chunks int, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.chunk", with(options, input, chunks)...))
+	return As[Tensors](callFunctionWith("torch.chunk", options, input, chunks))
 }
 
 // ColumnStack is torch.column_stack: creates a new tensor by horizontally
@@ -355,7 +355,7 @@ func Chunk(input *Tensor, chunks int, options ...any) Tensors {
 //
 //	torch.column_stack(Tensor[] tensors, *, Tensor out=None)
 func ColumnStack(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.column_stack", with(options, tensors.sequence())...))
+	return As[*Tensor](callFunctionWith("torch.column_stack", options, tensors.sequence()))
 }
 
 // Combinations is torch.combinations: compute combinations of length r of the
@@ -363,28 +363,28 @@ func ColumnStack(tensors Seq, options ...any) *Tensor {
 //
 //	torch.combinations(Tensor input, int r=2, bool with_replacement=False)
 func Combinations(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.combinations", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.combinations", options, input))
 }
 
 // Concat is torch.concat.
 //
 //	torch.concat(Tensor[] tensors, int dim=0, *, Tensor out=None)
 func Concat(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.concat", with(options, tensors.sequence())...))
+	return As[*Tensor](callFunctionWith("torch.concat", options, tensors.sequence()))
 }
 
 // Concatenate is torch.concatenate.
 //
 //	torch.concatenate(Tensor[] tensors, int dim=0, *, Tensor out=None)
 func Concatenate(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.concatenate", with(options, tensors.sequence())...))
+	return As[*Tensor](callFunctionWith("torch.concatenate", options, tensors.sequence()))
 }
 
 // ConstantPadNd is torch.constant_pad_nd.
 //
 //	torch.constant_pad_nd(Tensor input, int[] pad, Number value=0)
 func ConstantPadNd(input *Tensor, pad Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.constant_pad_nd", with(options, input, pad)...))
+	return As[*Tensor](callFunctionWith("torch.constant_pad_nd", options, input, pad))
 }
 
 // Dsplit is torch.dsplit: splits input, a tensor with three or more dimensions,
@@ -401,7 +401,7 @@ func Dsplit(input *Tensor, sections any) Tensors {
 //
 //	torch.dstack(Tensor[] tensors, *, Tensor out=None)
 func Dstack(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.dstack", with(options, tensors.sequence())...))
+	return As[*Tensor](callFunctionWith("torch.dstack", options, tensors.sequence()))
 }
 
 // ExpandCopy is torch.expand_copy: performs the same operation as
@@ -410,7 +410,7 @@ func Dstack(tensors Seq, options ...any) *Tensor {
 //
 //	torch.expand_copy(Tensor input, int[] size, *, bool implicit=False, Tensor out=None)
 func ExpandCopy(input *Tensor, size Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.expand_copy", with(options, input, size)...))
+	return As[*Tensor](callFunctionWith("torch.expand_copy", options, input, size))
 }
 
 // Flip is torch.flip: reverse the order of an n-D tensor along given axis in
@@ -450,7 +450,7 @@ func Hsplit(input *Tensor, sections any) Tensors {
 //
 //	torch.hstack(Tensor[] tensors, *, Tensor out=None)
 func Hstack(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.hstack", with(options, tensors.sequence())...))
+	return As[*Tensor](callFunctionWith("torch.hstack", options, tensors.sequence()))
 }
 
 // Meshgrid is torch.meshgrid: creates grids of coordinates specified by the 1D
@@ -458,7 +458,7 @@ func Hstack(tensors Seq, options ...any) *Tensor {
 //
 //	torch.meshgrid(tensors: Seq, *, indexing: str = None)
 func Meshgrid(tensors Seq, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.functional.meshgrid", with(options, tensors.sequence())...))
+	return As[Tensors](callFunctionWith("torch.functional.meshgrid", options, tensors.sequence()))
 }
 
 // Moveaxis is torch.moveaxis.
@@ -492,7 +492,7 @@ func Permute(input *Tensor, dims Ints) *Tensor {
 //
 //	torch.permute_copy(Tensor input, int[] dims, *, Tensor out=None)
 func PermuteCopy(input *Tensor, dims Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.permute_copy", with(options, input, dims)...))
+	return As[*Tensor](callFunctionWith("torch.permute_copy", options, input, dims))
 }
 
 // Ravel is torch.ravel: return a contiguous flattened tensor.
@@ -508,7 +508,7 @@ func Ravel(input *Tensor) *Tensor {
 //	torch.repeat_interleave(Tensor repeats, *, int? output_size=None)
 //	torch.repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None)
 func RepeatInterleave(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.repeat_interleave", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.repeat_interleave", options, input))
 }
 
 // Reshape is torch.reshape: returns a tensor with the same data and number of
@@ -523,14 +523,14 @@ func Reshape(input *Tensor, shape Ints) *Tensor {
 //
 //	torch.resize_as_(Tensor input, Tensor the_template, *, memory_format? memory_format=None)
 func ResizeAsInPlace(input, theTemplate *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.resize_as_", with(options, input, theTemplate)...))
+	return As[*Tensor](callFunctionWith("torch.resize_as_", options, input, theTemplate))
 }
 
 // Roll is torch.roll: roll the tensor input along the given dimension(s).
 //
 //	torch.roll(Tensor input, int[1] shifts, int[1] dims=None)
 func Roll(input *Tensor, shifts Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.roll", with(options, input, shifts)...))
+	return As[*Tensor](callFunctionWith("torch.roll", options, input, shifts))
 }
 
 // Rot90 is torch.rot90: rotate an n-D tensor by 90 degrees in the plane
@@ -538,21 +538,21 @@ func Roll(input *Tensor, shifts Ints, options ...any) *Tensor {
 //
 //	torch.rot90(Tensor input, int k=1, int[] dims={0,1})
 func Rot90(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.rot90", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.rot90", options, input))
 }
 
 // RowStack is torch.row_stack.
 //
 //	torch.row_stack(Tensor[] tensors, *, Tensor out=None)
 func RowStack(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.row_stack", with(options, tensors.sequence())...))
+	return As[*Tensor](callFunctionWith("torch.row_stack", options, tensors.sequence()))
 }
 
 // Split is torch.split: splits the tensor into chunks.
 //
 //	torch.split(input: Tensor, split_size_or_sections: Ints, dim = 0)
 func Split(input *Tensor, splitSizeOrSections Ints, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.functional.split", with(options, input, splitSizeOrSections)...))
+	return As[Tensors](callFunctionWith("torch.functional.split", options, input, splitSizeOrSections))
 }
 
 // SplitCopy is torch.split_copy: performs the same operation as torch.split,
@@ -560,14 +560,14 @@ func Split(input *Tensor, splitSizeOrSections Ints, options ...any) Tensors {
 //
 //	torch.split_copy(Tensor input, int split_size, int dim=0, *, Tensor[] out=None)
 func SplitCopy(input *Tensor, splitSize Int, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.split_copy", with(options, input, splitSize)...))
+	return As[Tensors](callFunctionWith("torch.split_copy", options, input, splitSize))
 }
 
 // SplitWithSizes is torch.split_with_sizes.
 //
 //	torch.split_with_sizes(Tensor input, int[] split_sizes, int dim=0)
 func SplitWithSizes(input *Tensor, splitSizes Ints, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.split_with_sizes", with(options, input, splitSizes)...))
+	return As[Tensors](callFunctionWith("torch.split_with_sizes", options, input, splitSizes))
 }
 
 // SplitWithSizesCopy is torch.split_with_sizes_copy: performs the same
@@ -576,7 +576,7 @@ func SplitWithSizes(input *Tensor, splitSizes Ints, options ...any) Tensors {
 //
 //	torch.split_with_sizes_copy(Tensor input, int[] split_sizes, int dim=0, *, Tensor[] out=None)
 func SplitWithSizesCopy(input *Tensor, splitSizes Ints, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.split_with_sizes_copy", with(options, input, splitSizes)...))
+	return As[Tensors](callFunctionWith("torch.split_with_sizes_copy", options, input, splitSizes))
 }
 
 // Squeeze is torch.squeeze: returns a tensor with all specified dimensions of
@@ -588,7 +588,7 @@ func SplitWithSizesCopy(input *Tensor, splitSizes Ints, options ...any) Tensors 
 //	torch.squeeze(Tensor input, int dim)
 //	torch.squeeze(Tensor input, int[] dim)
 func Squeeze(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.squeeze", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.squeeze", options, input))
 }
 
 // SqueezeCopy is torch.squeeze_copy: performs the same operation as
@@ -599,7 +599,7 @@ func Squeeze(input *Tensor, options ...any) *Tensor {
 //	torch.squeeze_copy(Tensor input, int dim, *, Tensor out=None)
 //	torch.squeeze_copy(Tensor input, int[] dim, *, Tensor out=None)
 func SqueezeCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.squeeze_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.squeeze_copy", options, input))
 }
 
 // Swapaxes is torch.swapaxes.
@@ -621,7 +621,7 @@ func Swapdims(input *Tensor, dim0, dim1 int) *Tensor {
 //
 //	torch.t_copy(Tensor input, *, Tensor out=None)
 func TCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.t_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.t_copy", options, input))
 }
 
 // TensorSplit is torch.tensor_split: splits a tensor into multiple sub-tensors,
@@ -632,7 +632,7 @@ func TCopy(input *Tensor, options ...any) *Tensor {
 //	torch.tensor_split(Tensor input, Tensor tensor_indices_or_sections, int dim=0)
 //	torch.tensor_split(Tensor input, int sections, int dim=0)
 func TensorSplit(input *Tensor, indices any, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.tensor_split", with(options, input, indices)...))
+	return As[Tensors](callFunctionWith("torch.tensor_split", options, input, indices))
 }
 
 // Tile is torch.tile: constructs a tensor by repeating the elements of input.
@@ -656,14 +656,14 @@ func Transpose(input *Tensor, dim0, dim1 int) *Tensor {
 //
 //	torch.transpose_copy(Tensor input, int dim0, int dim1, *, Tensor out=None)
 func TransposeCopy(input *Tensor, dim0, dim1 int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.transpose_copy", with(options, input, dim0, dim1)...))
+	return As[*Tensor](callFunctionWith("torch.transpose_copy", options, input, dim0, dim1))
 }
 
 // Unbind is torch.unbind: removes a tensor dimension.
 //
 //	torch.unbind(Tensor input, int dim=0)
 func Unbind(input *Tensor, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.unbind", with(options, input)...))
+	return As[Tensors](callFunctionWith("torch.unbind", options, input))
 }
 
 // UnbindCopy is torch.unbind_copy: performs the same operation as torch.unbind,
@@ -671,7 +671,7 @@ func Unbind(input *Tensor, options ...any) Tensors {
 //
 //	torch.unbind_copy(Tensor input, int dim=0, *, Tensor[] out=None)
 func UnbindCopy(input *Tensor, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.unbind_copy", with(options, input)...))
+	return As[Tensors](callFunctionWith("torch.unbind_copy", options, input))
 }
 
 // Unflatten is torch.unflatten: expands a dimension of the input tensor over
@@ -687,7 +687,7 @@ func Unflatten(input *Tensor, dim int, sizes Ints) *Tensor {
 //
 //	torch.unsafe_chunk(Tensor input, int chunks, int dim=0)
 func UnsafeChunk(input *Tensor, chunks int, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.unsafe_chunk", with(options, input, chunks)...))
+	return As[Tensors](callFunctionWith("torch.unsafe_chunk", options, input, chunks))
 }
 
 // UnsafeSplit is torch.unsafe_split: works like torch.split but without
@@ -695,14 +695,14 @@ func UnsafeChunk(input *Tensor, chunks int, options ...any) Tensors {
 //
 //	torch.unsafe_split(Tensor input, int split_size, int dim=0)
 func UnsafeSplit(input *Tensor, splitSize Int, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.unsafe_split", with(options, input, splitSize)...))
+	return As[Tensors](callFunctionWith("torch.unsafe_split", options, input, splitSize))
 }
 
 // UnsafeSplitWithSizes is torch.unsafe_split_with_sizes.
 //
 //	torch.unsafe_split_with_sizes(Tensor input, int[] split_sizes, int dim=0)
 func UnsafeSplitWithSizes(input *Tensor, splitSizes Ints, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.unsafe_split_with_sizes", with(options, input, splitSizes)...))
+	return As[Tensors](callFunctionWith("torch.unsafe_split_with_sizes", options, input, splitSizes))
 }
 
 // UnsqueezeCopy is torch.unsqueeze_copy: performs the same operation as
@@ -711,7 +711,7 @@ func UnsafeSplitWithSizes(input *Tensor, splitSizes Ints, options ...any) Tensor
 //
 //	torch.unsqueeze_copy(Tensor input, int dim, *, Tensor out=None)
 func UnsqueezeCopy(input *Tensor, dim int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.unsqueeze_copy", with(options, input, dim)...))
+	return As[*Tensor](callFunctionWith("torch.unsqueeze_copy", options, input, dim))
 }
 
 // ViewAsComplex is torch.view_as_complex: returns a view of input as a complex
@@ -728,7 +728,7 @@ func ViewAsComplex(input *Tensor) *Tensor {
 //
 //	torch.view_as_complex_copy(Tensor input, *, Tensor out=None)
 func ViewAsComplexCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.view_as_complex_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.view_as_complex_copy", options, input))
 }
 
 // ViewAsReal is torch.view_as_real: returns a view of input as a real tensor.
@@ -744,7 +744,7 @@ func ViewAsReal(input *Tensor) *Tensor {
 //
 //	torch.view_as_real_copy(Tensor input, *, Tensor out=None)
 func ViewAsRealCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.view_as_real_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.view_as_real_copy", options, input))
 }
 
 // ViewCopy is torch.view_copy: performs the same operation as torch.view, but
@@ -753,7 +753,7 @@ func ViewAsRealCopy(input *Tensor, options ...any) *Tensor {
 //	torch.view_copy(Tensor input, dtype dtype, *, Tensor out=None)
 //	torch.view_copy(Tensor input, int[] size, *, Tensor out=None)
 func ViewCopy(input *Tensor, dtype any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.view_copy", with(options, input, dtype)...))
+	return As[*Tensor](callFunctionWith("torch.view_copy", options, input, dtype))
 }
 
 // Vsplit is torch.vsplit: splits input, a tensor with two or more dimensions,
@@ -769,5 +769,5 @@ func Vsplit(input *Tensor, sections any) Tensors {
 //
 //	torch.vstack(Tensor[] tensors, *, Tensor out=None)
 func Vstack(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.vstack", with(options, tensors.sequence())...))
+	return As[*Tensor](callFunctionWith("torch.vstack", options, tensors.sequence()))
 }

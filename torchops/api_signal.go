@@ -6,14 +6,14 @@ package torchops
 //
 //	x.istft(n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: 'Tensor | None' = None, center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False)
 func (x *Tensor) Istft(nFft int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("istft", with(options, nFft)...))
+	return As[*Tensor](x.callMethodWith("istft", options, nFft))
 }
 
 // Stft is the method stft: short-time Fourier transform (STFT).
 //
 //	x.stft(n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: 'Tensor | None' = None, center: bool = True, pad_mode: str = 'reflect', normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None)
 func (x *Tensor) Stft(nFft int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("stft", with(options, nFft)...))
+	return As[*Tensor](x.callMethodWith("stft", options, nFft))
 }
 
 // BartlettWindow is torch.bartlett_window: bartlett window function.
@@ -21,7 +21,7 @@ func (x *Tensor) Stft(nFft int, options ...any) *Tensor {
 //	torch.bartlett_window(int window_length, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.bartlett_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func BartlettWindow(windowLength int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.bartlett_window", with(options, windowLength)...))
+	return As[*Tensor](callFunctionWith("torch.bartlett_window", options, windowLength))
 }
 
 // BlackmanWindow is torch.blackman_window: blackman window function.
@@ -29,7 +29,7 @@ func BartlettWindow(windowLength int, options ...any) *Tensor {
 //	torch.blackman_window(int window_length, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.blackman_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func BlackmanWindow(windowLength int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.blackman_window", with(options, windowLength)...))
+	return As[*Tensor](callFunctionWith("torch.blackman_window", options, windowLength))
 }
 
 // HammingWindow is torch.hamming_window: hamming window function.
@@ -39,7 +39,7 @@ func BlackmanWindow(windowLength int, options ...any) *Tensor {
 //	torch.hamming_window(int window_length, bool periodic, float alpha, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.hamming_window(int window_length, bool periodic, float alpha, float beta, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func HammingWindow(windowLength int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.hamming_window", with(options, windowLength)...))
+	return As[*Tensor](callFunctionWith("torch.hamming_window", options, windowLength))
 }
 
 // HannWindow is torch.hann_window: hann window function.
@@ -47,14 +47,14 @@ func HammingWindow(windowLength int, options ...any) *Tensor {
 //	torch.hann_window(int window_length, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.hann_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func HannWindow(windowLength int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.hann_window", with(options, windowLength)...))
+	return As[*Tensor](callFunctionWith("torch.hann_window", options, windowLength))
 }
 
 // Istft is torch.istft: inverse short time Fourier Transform.
 //
 //	torch.istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False)
 func Istft(input *Tensor, nFft int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.istft", with(options, input, nFft)...))
+	return As[*Tensor](callFunctionWith("torch.istft", options, input, nFft))
 }
 
 // KaiserWindow is torch.kaiser_window: computes the Kaiser window with window
@@ -64,12 +64,12 @@ func Istft(input *Tensor, nFft int, options ...any) *Tensor {
 //	torch.kaiser_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.kaiser_window(int window_length, bool periodic, float beta, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func KaiserWindow(windowLength int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.kaiser_window", with(options, windowLength)...))
+	return As[*Tensor](callFunctionWith("torch.kaiser_window", options, windowLength))
 }
 
 // Stft is torch.stft: short-time Fourier transform (STFT).
 //
 //	torch.stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True, pad_mode: str = 'reflect', normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None)
 func Stft(input *Tensor, nFft int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.stft", with(options, input, nFft)...))
+	return As[*Tensor](callFunctionWith("torch.functional.stft", options, input, nFft))
 }

@@ -135,7 +135,7 @@ func (x *Tensor) ToSparse(options ...any) *Tensor {
 //
 //	x.to_sparse_bsc(int[2] blocksize, int? dense_dim=None)
 func (x *Tensor) ToSparseBsc(blocksize Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("to_sparse_bsc", with(options, blocksize)...))
+	return As[*Tensor](x.callMethodWith("to_sparse_bsc", options, blocksize))
 }
 
 // ToSparseBsr is the method to_sparse_bsr: convert a tensor to a block sparse
@@ -143,7 +143,7 @@ func (x *Tensor) ToSparseBsc(blocksize Ints, options ...any) *Tensor {
 //
 //	x.to_sparse_bsr(int[2] blocksize, int? dense_dim=None)
 func (x *Tensor) ToSparseBsr(blocksize Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("to_sparse_bsr", with(options, blocksize)...))
+	return As[*Tensor](x.callMethodWith("to_sparse_bsr", options, blocksize))
 }
 
 // ToSparseCoo is the method to_sparse_coo: convert a tensor to coordinate
@@ -181,7 +181,7 @@ func (x *Tensor) Values() *Tensor {
 //
 //	torch.ccol_indices_copy(Tensor input, *, Tensor out=None)
 func CcolIndicesCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.ccol_indices_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.ccol_indices_copy", options, input))
 }
 
 // ColIndicesCopy is torch.col_indices_copy: performs the same operation as
@@ -190,7 +190,7 @@ func CcolIndicesCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.col_indices_copy(Tensor input, *, Tensor out=None)
 func ColIndicesCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.col_indices_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.col_indices_copy", options, input))
 }
 
 // CrowIndicesCopy is torch.crow_indices_copy: performs the same operation as
@@ -199,7 +199,7 @@ func ColIndicesCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.crow_indices_copy(Tensor input, *, Tensor out=None)
 func CrowIndicesCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.crow_indices_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.crow_indices_copy", options, input))
 }
 
 // Hspmm is torch.hspmm: performs a matrix multiplication of a sparse COO matrix
@@ -207,7 +207,7 @@ func CrowIndicesCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.hspmm(Tensor mat1, Tensor mat2, *, Tensor out=None)
 func Hspmm(mat1, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.hspmm", with(options, mat1, mat2)...))
+	return As[*Tensor](callFunctionWith("torch.hspmm", options, mat1, mat2))
 }
 
 // IndicesCopy is torch.indices_copy: performs the same operation as
@@ -216,14 +216,14 @@ func Hspmm(mat1, mat2 *Tensor, options ...any) *Tensor {
 //
 //	torch.indices_copy(Tensor input, *, Tensor out=None)
 func IndicesCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.indices_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.indices_copy", options, input))
 }
 
 // MaxPool1dWithIndices is torch.max_pool1d_with_indices.
 //
 //	torch.max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False)
 func MaxPool1dWithIndices(input *Tensor, kernelSize Ints, options ...any) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.max_pool1d_with_indices", with(options, input, kernelSize)...))
+	list := As[Tensors](callFunctionWith("torch.max_pool1d_with_indices", options, input, kernelSize))
 	return list.At(0), list.At(1)
 }
 
@@ -231,7 +231,7 @@ func MaxPool1dWithIndices(input *Tensor, kernelSize Ints, options ...any) (_, _ 
 //
 //	torch.mkldnn_adaptive_avg_pool2d(Tensor input, int[2] output_size, *, Tensor out=None)
 func MkldnnAdaptiveAvgPool2d(input *Tensor, outputSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.mkldnn_adaptive_avg_pool2d", with(options, input, outputSize)...))
+	return As[*Tensor](callFunctionWith("torch.mkldnn_adaptive_avg_pool2d", options, input, outputSize))
 }
 
 // MkldnnConvolution is torch.mkldnn_convolution.
@@ -253,14 +253,14 @@ func MkldnnLinearBackwardWeights(gradOutput, input, weight *Tensor, biasDefined 
 //
 //	torch.mkldnn_max_pool2d(Tensor input, int[2] kernel_size, int[2] stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False)
 func MkldnnMaxPool2d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.mkldnn_max_pool2d", with(options, input, kernelSize)...))
+	return As[*Tensor](callFunctionWith("torch.mkldnn_max_pool2d", options, input, kernelSize))
 }
 
 // MkldnnMaxPool3d is torch.mkldnn_max_pool3d.
 //
 //	torch.mkldnn_max_pool3d(Tensor input, int[3] kernel_size, int[3] stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False)
 func MkldnnMaxPool3d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.mkldnn_max_pool3d", with(options, input, kernelSize)...))
+	return As[*Tensor](callFunctionWith("torch.mkldnn_max_pool3d", options, input, kernelSize))
 }
 
 // MkldnnRnnLayer is torch.mkldnn_rnn_layer.
@@ -282,7 +282,7 @@ func ResizeAsSparseInPlace(input, theTemplate *Tensor) *Tensor {
 //
 //	torch.row_indices_copy(Tensor input, *, Tensor out=None)
 func RowIndicesCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.row_indices_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.row_indices_copy", options, input))
 }
 
 // Smm is torch.smm: performs a matrix multiplication of the sparse matrix input
@@ -299,7 +299,7 @@ func Smm(input, mat2 *Tensor) *Tensor {
 //
 //	torch.sparse_bsc_tensor(ccol_indices: any, row_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseBscTensor(ccolIndices, rowIndices, values any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.sparse_bsc_tensor", with(options, ccolIndices, rowIndices, values)...))
+	return As[*Tensor](callFunctionWith("torch.sparse_bsc_tensor", options, ccolIndices, rowIndices, values))
 }
 
 // SparseBsrTensor is torch.sparse_bsr_tensor: constructs a sparse tensor in BSR
@@ -308,7 +308,7 @@ func SparseBscTensor(ccolIndices, rowIndices, values any, options ...any) *Tenso
 //
 //	torch.sparse_bsr_tensor(crow_indices: any, col_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseBsrTensor(crowIndices, colIndices, values any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.sparse_bsr_tensor", with(options, crowIndices, colIndices, values)...))
+	return As[*Tensor](callFunctionWith("torch.sparse_bsr_tensor", options, crowIndices, colIndices, values))
 }
 
 // SparseCompressedTensor is torch.sparse_compressed_tensor: constructs a sparse
@@ -317,7 +317,7 @@ func SparseBsrTensor(crowIndices, colIndices, values any, options ...any) *Tenso
 //
 //	torch.sparse_compressed_tensor(compressed_indices: any, plain_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseCompressedTensor(compressedIndices, plainIndices, values any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.sparse_compressed_tensor", with(options, compressedIndices, plainIndices, values)...))
+	return As[*Tensor](callFunctionWith("torch.sparse_compressed_tensor", options, compressedIndices, plainIndices, values))
 }
 
 // SparseCooTensor is torch.sparse_coo_tensor: constructs a sparse tensor in
@@ -325,7 +325,7 @@ func SparseCompressedTensor(compressedIndices, plainIndices, values any, options
 //
 //	torch.sparse_coo_tensor(indices: any, values: any, size = None, *, dtype = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None, is_coalesced = None)
 func SparseCooTensor(indices, values any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.sparse_coo_tensor", with(options, indices, values)...))
+	return As[*Tensor](callFunctionWith("torch.sparse_coo_tensor", options, indices, values))
 }
 
 // SparseCscTensor is torch.sparse_csc_tensor: constructs a sparse tensor in CSC
@@ -334,7 +334,7 @@ func SparseCooTensor(indices, values any, options ...any) *Tensor {
 //
 //	torch.sparse_csc_tensor(ccol_indices: any, row_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseCscTensor(ccolIndices, rowIndices, values any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.sparse_csc_tensor", with(options, ccolIndices, rowIndices, values)...))
+	return As[*Tensor](callFunctionWith("torch.sparse_csc_tensor", options, ccolIndices, rowIndices, values))
 }
 
 // SparseCsrTensor is torch.sparse_csr_tensor: constructs a sparse tensor in CSR
@@ -343,7 +343,7 @@ func SparseCscTensor(ccolIndices, rowIndices, values any, options ...any) *Tenso
 //
 //	torch.sparse_csr_tensor(crow_indices: any, col_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseCsrTensor(crowIndices, colIndices, values any, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.sparse_csr_tensor", with(options, crowIndices, colIndices, values)...))
+	return As[*Tensor](callFunctionWith("torch.sparse_csr_tensor", options, crowIndices, colIndices, values))
 }
 
 // TrilIndices is torch.tril_indices: returns the indices of the lower
@@ -353,7 +353,7 @@ func SparseCsrTensor(crowIndices, colIndices, values any, options ...any) *Tenso
 //
 //	torch.tril_indices(int row, int col, int offset=0, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func TrilIndices(row, col int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.tril_indices", with(options, row, col)...))
+	return As[*Tensor](callFunctionWith("torch.tril_indices", options, row, col))
 }
 
 // TriuIndices is torch.triu_indices: returns the indices of the upper
@@ -363,7 +363,7 @@ func TrilIndices(row, col int, options ...any) *Tensor {
 //
 //	torch.triu_indices(int row, int col, int offset=0, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func TriuIndices(row, col int, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.triu_indices", with(options, row, col)...))
+	return As[*Tensor](callFunctionWith("torch.triu_indices", options, row, col))
 }
 
 // ValuesCopy is torch.values_copy: performs the same operation as torch.values,
@@ -371,5 +371,5 @@ func TriuIndices(row, col int, options ...any) *Tensor {
 //
 //	torch.values_copy(Tensor input, *, Tensor out=None)
 func ValuesCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunction("torch.values_copy", with(options, input)...))
+	return As[*Tensor](callFunctionWith("torch.values_copy", options, input))
 }

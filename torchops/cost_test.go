@@ -20,22 +20,72 @@ import (
 // A typedCall is a typed function, and the operator that it calls.
 type typedCall struct {
 	name, op, overload string
-	tensors            []any
+	args               []any // of the operator, its defaults left out
 	call               func() *Tensor
+	boxes              int // allocations of the caller: a keyword, which is a value of its own; a list and its header; the parts of a slice
 }
 
 func typedCalls(tb testing.TB) []typedCall {
-	x, y := open(tb, []float32{1, 2, 3, 4}), open(tb, []float32{1, 2, 3, 4})
-	m := open(tb, []float32{1, 2, 3, 4}, 2, 2)
+	numbers := []float32{1, 2, 3, 4}
+	x, y := open(tb, numbers), open(tb, numbers)
+	m, n := open(tb, numbers, 2, 2), open(tb, numbers, 1, 4)
+	image, kernel := open(tb, numbers, 1, 1, 2, 2), open(tb, numbers[:1], 1, 1, 1, 1)
+	holds := x.Gt(2.0)
+	tb.Cleanup(func() { _ = holds.Close() })
+	type list = []any
 	return []typedCall{
-		{"torch.add", "aten::add", "Tensor", []any{x, y}, func() *Tensor { return Add(x, y) }},
-		{"torch.Tensor.add", "aten::add", "Tensor", []any{x, y}, func() *Tensor { return x.Add(y) }},
-		{"torch.relu", "aten::relu", "", []any{x}, func() *Tensor { return Relu(x) }},
-		{"torch.maximum", "aten::maximum", "", []any{x, y}, func() *Tensor { return Maximum(x, y) }},
-		{"torch.Tensor.neg", "aten::neg", "", []any{x}, func() *Tensor { return x.Neg() }},
-		{"torch.mm", "aten::mm", "", []any{m, m}, func() *Tensor { return Mm(m, m) }},
-		{"torch.addmm", "aten::addmm", "", []any{m, m, m}, func() *Tensor { return Addmm(m, m, m) }},
-		{"torch.Tensor.t", "aten::t", "", []any{m}, func() *Tensor { return m.Transposed() }},
+		// tensors alone
+		{"torch.add", "aten::add", "Tensor", list{x, y}, func() *Tensor { return Add(x, y) }, 0},
+		{"torch.Tensor.add", "aten::add", "Tensor", list{x, y}, func() *Tensor { return x.Add(y) }, 0},
+		{"torch.relu", "aten::relu", "", list{x}, func() *Tensor { return Relu(x) }, 0},
+		{"torch.maximum", "aten::maximum", "", list{x, y}, func() *Tensor { return Maximum(x, y) }, 0},
+		{"torch.Tensor.neg", "aten::neg", "", list{x}, func() *Tensor { return x.Neg() }, 0},
+		{"torch.mm", "aten::mm", "", list{m, m}, func() *Tensor { return Mm(m, m) }, 0},
+		{"torch.addmm", "aten::addmm", "", list{m, m, m}, func() *Tensor { return Addmm(m, m, m) }, 0},
+		{"torch.Tensor.t", "aten::t", "", list{m}, func() *Tensor { return m.Transposed() }, 0},
+		// numbers; one that stands for a tensor is made one by a call of its own, which the 9 are
+		{"torch.add_number", "aten::add", "Tensor", list{x, 2.0}, func() *Tensor { return Add(x, 2.0) }, 9},
+		{"torch.Tensor.mul_number", "aten::mul", "Tensor", list{x, int64(3)}, func() *Tensor { return x.Mul(3) }, 9},
+		{"torch.Tensor.pow_number", "aten::pow", "Tensor_Scalar", list{x, int64(2)}, func() *Tensor { return x.Pow(2) }, 0},
+		{"torch.Tensor.gt_number", "aten::gt", "Scalar", list{x, 0.5}, func() *Tensor { return x.Gt(0.5) }, 0},
+		{"torch.where_number", "aten::where", "ScalarOther", list{holds, x, 0.5}, func() *Tensor { return Where(holds, x, 0.5) }, 0},
+		{"torch.Tensor.clamp", "aten::clamp", "", list{x, 1.5, 3.5}, func() *Tensor { return x.Clamp(1.5, 3.5) }, 0},
+		{"torch.Tensor.clamp_min_keyword", "aten::clamp", "", list{x, 1.5}, func() *Tensor { return x.Clamp(Kw("min", 1.5)) }, 1},
+		{"torch.add_alpha", "aten::add", "Tensor", list{x, y, int64(2)}, func() *Tensor { return Add(x, y, Kw("alpha", 2)) }, 1},
+		{"torch.Tensor.masked_fill", "aten::masked_fill", "Scalar", list{x, holds, 0.5}, func() *Tensor { return x.MaskedFill(holds, 0.5) }, 0},
+		// dimensions
+		{"torch.Tensor.sum_dim", "aten::sum", "dim_IntList", list{m, []int64{0}}, func() *Tensor { return m.Sum(0) }, 0},
+		{"torch.Tensor.mean_keepdim", "aten::mean", "dim", list{m, []int64{-1}, true}, func() *Tensor { return m.Mean(-1, Kw("keepdim", true)) }, 1},
+		{"torch.Tensor.mean_dims", "aten::mean", "dim", list{m, []int64{0, 1}}, func() *Tensor { return m.Mean(0, 1) }, 2},
+		{"torch.Tensor.softmax", "aten::softmax", "int", list{m, int64(-1)}, func() *Tensor { return m.Softmax(-1) }, 0},
+		{"torch.Tensor.argmax", "aten::argmax", "", list{m, int64(1)}, func() *Tensor { return m.Argmax(1) }, 0},
+		{"torch.Tensor.cumsum", "aten::cumsum", "", list{m, int64(1)}, func() *Tensor { return m.Cumsum(1) }, 0},
+		{"torch.cat", "aten::cat", "", list{[]*libtorch.Tensor{&x.handle, &y.handle}}, func() *Tensor { return Cat(List{x, y}) }, 2},
+		{"torch.stack_dim", "aten::stack", "", list{[]*libtorch.Tensor{&x.handle, &y.handle}, int64(1)}, func() *Tensor { return Stack(List{x, y}, 1) }, 2},
+		// views
+		{"torch.Tensor.view", "aten::view", "", list{x, []int64{2, -1}}, func() *Tensor { return x.View(2, -1) }, 0},
+		{"torch.Tensor.reshape", "aten::reshape", "", list{x, []int64{-1, 2}}, func() *Tensor { return x.Reshape(-1, 2) }, 0},
+		{"torch.Tensor.permute", "aten::permute", "", list{m, []int64{1, 0}}, func() *Tensor { return m.Permute(1, 0) }, 0},
+		{"torch.Tensor.transpose", "aten::transpose", "int", list{m, int64(0), int64(1)}, func() *Tensor { return m.Transpose(0, 1) }, 0},
+		{"torch.Tensor.expand", "aten::expand", "", list{n, []int64{3, 4}}, func() *Tensor { return n.Expand(3, 4) }, 0},
+		{"torch.Tensor.unsqueeze", "aten::unsqueeze", "", list{x, int64(0)}, func() *Tensor { return x.Unsqueeze(0) }, 0},
+		{"torch.Tensor.squeeze", "aten::squeeze", "dim", list{n, int64(0)}, func() *Tensor { return n.Squeeze(0) }, 0},
+		{"torch.Tensor.flatten", "aten::flatten", "using_ints", list{image, int64(1)}, func() *Tensor { return image.Flatten(1) }, 0},
+		{"torch.Tensor.select", "aten::select", "int", list{m, int64(0), int64(1)}, func() *Tensor { return m.Select(0, 1) }, 0},
+		{"torch.Tensor.narrow", "aten::narrow", "", list{x, int64(0), int64(1), int64(2)}, func() *Tensor { return x.Narrow(0, 1, 2) }, 0},
+		{"torch.Tensor.index_slice", "aten::slice", "Tensor", list{x, int64(0), int64(1), int64(3)}, func() *Tensor { return x.Index(Slice(1, 3, nil)) }, 3},
+		{"torch.Tensor.index_int", "aten::select", "int", list{m, int64(0), int64(1)}, func() *Tensor { return m.Index(1) }, 0},
+		// layers
+		{"torch.conv2d", "aten::conv2d", "", list{image, kernel}, func() *Tensor { return Conv2d(image, kernel) }, 0},
+		{"torch.conv2d_options", "aten::conv2d", "", list{image, kernel, nil, []int64{2, 2}, []int64{1, 1}}, func() *Tensor { return Conv2d(image, kernel, nil, 2, Kw("padding", 1)) }, 1},
+		{"torch.layer_norm", "aten::layer_norm", "", list{m, []int64{2}}, func() *Tensor { return LayerNorm(m, []int{2}) }, 2},
+		// creation and conversion
+		{"torch.zeros", "aten::zeros", "", list{[]int64{2, 2}}, func() *Tensor { return Zeros(2, 2) }, 0},
+		{"torch.full", "aten::full", "", list{[]int64{2, 2}, 1.5}, func() *Tensor { return Full([]int{2, 2}, 1.5) }, 2},
+		{"torch.zeros_like", "aten::zeros_like", "", list{x}, func() *Tensor { return ZerosLike(x) }, 0},
+		{"torch.arange", "aten::arange", "", list{int64(4)}, func() *Tensor { return Arange(4) }, 0},
+		{"torch.Tensor.to", "aten::to", "dtype", list{x, ir.Float64}, func() *Tensor { return x.To(Float64) }, 0},
+		{"torch.Tensor.contiguous", "aten::contiguous", "", list{x}, func() *Tensor { return x.Contiguous() }, 0},
 	}
 }
 
@@ -49,7 +99,7 @@ var openBoxed = sync.OnceValue(func() error {
 
 // boxed is what n boxed calls in C++ take.
 func (c *typedCall) boxed(tb testing.TB, n int) time.Duration {
-	ns, err := Call("torchops_cost::boxed", c.op, c.overload, c.tensors, n)
+	ns, err := Call("torchops_cost::boxed", c.op, c.overload, c.args, n)
 	require.NoError(tb, err)
 	return time.Duration(ns.(int64))
 }
@@ -92,7 +142,7 @@ func TestTensorsAloneAreCalledAsThroughTheParser(t *testing.T) {
 		{"torch.unbind", []any{x}},
 	} {
 		f := ir.FuncOf(c.name)
-		want, wantErr := implementationOf(f).public.parse(nil, c.args, nil)
+		want, wantErr := implementationOf(f).public.parse(nil, c.args, nil, nil)
 		wantErr = failedIn(f, c.args, nil, wantErr)
 		got, err := Try(func() any {
 			if method, ok := strings.CutPrefix(c.name, tensorMethod); ok {

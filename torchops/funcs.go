@@ -38,61 +38,66 @@ var (
 // function calls a function that returns one tensor.
 func function(f *ir.Func, args ...any) *Tensor { return As[*Tensor](callFunction(f.Name(), args...)) }
 
+// functionWith is function with options behind the arguments.
+func functionWith(f *ir.Func, options []any, args ...any) *Tensor {
+	return As[*Tensor](callFunctionWith(f.Name(), options, args...))
+}
+
 // Add returns x + y.
-func Add(x *Tensor, y any, options ...any) *Tensor { return function(FnAdd, with(options, x, y)...) }
+func Add(x *Tensor, y any, options ...any) *Tensor { return functionWith(FnAdd, options, x, y) }
 
 // Sub returns x - y.
-func Sub(x *Tensor, y any, options ...any) *Tensor { return function(FnSub, with(options, x, y)...) }
+func Sub(x *Tensor, y any, options ...any) *Tensor { return functionWith(FnSub, options, x, y) }
 
 // Mul returns x * y, element by element.
-func Mul(x *Tensor, y any, options ...any) *Tensor { return function(FnMul, with(options, x, y)...) }
+func Mul(x *Tensor, y any, options ...any) *Tensor { return functionWith(FnMul, options, x, y) }
 
 // Div returns x / y, never rounded.
-func Div(x *Tensor, y any, options ...any) *Tensor { return function(FnDiv, with(options, x, y)...) }
+func Div(x *Tensor, y any, options ...any) *Tensor { return functionWith(FnDiv, options, x, y) }
 
 // MatMul returns the matrix product of [..., n, m] and [..., m, p], or of vectors,
 // as torch.matmul does.
-func MatMul(x, y *Tensor, options ...any) *Tensor { return function(FnMatMul, with(options, x, y)...) }
+func MatMul(x, y *Tensor, options ...any) *Tensor { return functionWith(FnMatMul, options, x, y) }
 
 // Neg returns -x.
-func Neg(x *Tensor, options ...any) *Tensor { return function(FnNeg, with(options, x)...) }
+func Neg(x *Tensor, options ...any) *Tensor { return functionWith(FnNeg, options, x) }
 
 // Abs returns |x|.
-func Abs(x *Tensor, options ...any) *Tensor { return function(FnAbs, with(options, x)...) }
+func Abs(x *Tensor, options ...any) *Tensor { return functionWith(FnAbs, options, x) }
 
 // Exp returns e to the power x.
-func Exp(x *Tensor, options ...any) *Tensor { return function(FnExp, with(options, x)...) }
+func Exp(x *Tensor, options ...any) *Tensor { return functionWith(FnExp, options, x) }
 
 // Log returns the natural logarithm of x.
-func Log(x *Tensor, options ...any) *Tensor { return function(FnLog, with(options, x)...) }
+func Log(x *Tensor, options ...any) *Tensor { return functionWith(FnLog, options, x) }
 
 // Sqrt returns the square root of x.
-func Sqrt(x *Tensor, options ...any) *Tensor { return function(FnSqrt, with(options, x)...) }
+func Sqrt(x *Tensor, options ...any) *Tensor { return functionWith(FnSqrt, options, x) }
 
 // Relu returns max(x, 0).
 func Relu(x *Tensor) *Tensor { return function(FnRelu, x) }
 
 // Sigmoid returns 1 / (1 + e to the power -x).
-func Sigmoid(x *Tensor, options ...any) *Tensor { return function(FnSigmoid, with(options, x)...) }
+func Sigmoid(x *Tensor, options ...any) *Tensor { return functionWith(FnSigmoid, options, x) }
 
 // Tanh returns the hyperbolic tangent of x.
-func Tanh(x *Tensor, options ...any) *Tensor { return function(FnTanh, with(options, x)...) }
+func Tanh(x *Tensor, options ...any) *Tensor { return functionWith(FnTanh, options, x) }
 
 // Softmax returns e to the power x, scaled to sum to 1 along dim.
 func Softmax(x *Tensor, dim int, options ...any) *Tensor {
-	return function(FnSoftmax, with(options, x, dim)...)
+	return functionWith(FnSoftmax, options, x, dim)
 }
 
 // Sum returns the sum of all elements, or along the dimensions that follow: an int
 // or a []int, or as Kw("dim", …), with Kw("keepdim", true) and Kw("dtype", …).
-func Sum(x *Tensor, options ...any) *Tensor { return function(FnSum, with(options, x)...) }
+func Sum(x *Tensor, options ...any) *Tensor { return functionWith(FnSum, options, x) }
 
 // Mean returns the mean of all elements; see [Sum] for options.
-func Mean(x *Tensor, options ...any) *Tensor { return function(FnMean, with(options, x)...) }
+func Mean(x *Tensor, options ...any) *Tensor { return functionWith(FnMean, options, x) }
 
 // Flatten joins dimensions start to end, both included, into one: all of them, from
 // start on, or as far as end. Python's torch.flatten(x, 1) is Flatten(x, 1).
-func Flatten(x *Tensor, startEnd ...any) *Tensor { return function(FnFlatten, with(startEnd, x)...) }
+func Flatten(x *Tensor, startEnd ...any) *Tensor { return functionWith(FnFlatten, startEnd, x) }
 
 // Unsqueeze returns a view with a new dimension of size 1 before dim.
 func Unsqueeze(x *Tensor, dim int) *Tensor { return function(ir.FuncOf("torch.unsqueeze"), x, dim) }
@@ -100,7 +105,7 @@ func Unsqueeze(x *Tensor, dim int) *Tensor { return function(ir.FuncOf("torch.un
 // Where returns x where condition holds and y elsewhere; see [WhereTuple] for the
 // form of one argument.
 func Where(condition *Tensor, x, y any, options ...any) *Tensor {
-	return function(FnWhere, with(options, condition, x, y)...)
+	return functionWith(FnWhere, options, condition, x, y)
 }
 
 // WhereTuple is torch.where(condition): the places where condition holds, one tensor
@@ -112,12 +117,12 @@ func WhereTuple(condition *Tensor) Tensors {
 // Cat joins tensors along a dimension that they have: the first one, or the int
 // that follows, or Kw("dim", …).
 func Cat(tensors Seq, options ...any) *Tensor {
-	return function(FnCat, with(options, tensors.sequence())...)
+	return functionWith(FnCat, options, tensors)
 }
 
 // Stack joins tensors of one shape along a new dimension; see [Cat] for which.
 func Stack(tensors Seq, options ...any) *Tensor {
-	return function(FnStack, with(options, tensors.sequence())...)
+	return functionWith(FnStack, options, tensors)
 }
 
 // Zeros returns a tensor of zeros of the sizes. After the sizes may stand
@@ -182,5 +187,5 @@ func Equal(x, y *Tensor) (bool, error) {
 // one element too, with its dtype found as Python finds it or given by
 // Kw("dtype", …). For elements that are Go's see [From].
 func TensorOf(data any, options ...any) *Tensor {
-	return function(ir.FuncOf("torch.tensor"), with(options, data)...)
+	return functionWith(ir.FuncOf("torch.tensor"), options, data)
 }

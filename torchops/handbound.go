@@ -13,8 +13,9 @@ import (
 // python_torch_functions_manual.cpp of 2.15.0.
 
 // defineBound registers a function that takes its arguments as the parser of one
-// or more signatures does; see [binding].
-func defineBound(name string, run func(b *binding) (any, error), signatures ...string) {
+// or more signatures does; see [binding]. Where a signature is given an operator, run
+// does for it what that does.
+func defineBound(name string, run func(b *binding) (any, error), signatures ...string) *public {
 	var list []*signature
 	for _, text := range signatures {
 		s, err := readSignature(name[strings.LastIndexByte(name, '.')+1:], text)
@@ -26,6 +27,7 @@ func defineBound(name string, run func(b *binding) (any, error), signatures ...s
 	p := newPublic(name, strings.HasPrefix(name, tensorMethod), list)
 	p.run = run
 	implementations.LoadOrStore(ir.FuncOf(name), &implementation{name: name, call: p.call, parser: p})
+	return p
 }
 
 // aboutSelf makes a method that only reads facts about the tensor.
@@ -93,7 +95,7 @@ func init() {
 	}
 	defineBound(tensorMethod+"is_contiguous", func(b *binding) (any, error) { return b.contiguous(b.values[0]) },
 		"*, MemoryFormat memory_format=None")
-	defineBound(tensorMethod+"contiguous", func(b *binding) (any, error) {
+	contiguous := defineBound(tensorMethod+"contiguous", func(b *binding) (any, error) {
 		is, err := b.contiguous(b.values[0])
 		if err != nil {
 			return nil, err
@@ -107,6 +109,7 @@ func init() {
 		}
 		return b.op("aten::contiguous", []any{b.self}, Kw("memory_format", format))
 	}, "*, MemoryFormat memory_format=None")
+	contiguous.signatures[0].op = "aten::contiguous"
 	defineBound(tensorMethod+"item", func(b *binding) (any, error) { return item(b.mode, b.self) }, "")
 	defineBound(tensorMethod+"tolist", func(b *binding) (any, error) { return b.toList() }, "")
 	defineBound(tensorMethod+"requires_grad_", func(b *binding) (any, error) {

@@ -15,17 +15,22 @@ func (x *Tensor) method(name string, args ...any) *Tensor {
 	return As[*Tensor](x.callMethod(name, args...))
 }
 
+// methodWith is method with options behind the arguments.
+func (x *Tensor) methodWith(name string, options []any, args ...any) *Tensor {
+	return As[*Tensor](x.callMethodWith(name, options, args...))
+}
+
 // Add returns x + y, times Kw("alpha", …); y may be any Go number.
-func (x *Tensor) Add(y any, options ...any) *Tensor { return x.method("add", with(options, y)...) }
+func (x *Tensor) Add(y any, options ...any) *Tensor { return x.methodWith("add", options, y) }
 
 // Sub returns x - y, times Kw("alpha", …).
-func (x *Tensor) Sub(y any, options ...any) *Tensor { return x.method("sub", with(options, y)...) }
+func (x *Tensor) Sub(y any, options ...any) *Tensor { return x.methodWith("sub", options, y) }
 
 // Mul returns x * y, element by element.
 func (x *Tensor) Mul(y any) *Tensor { return x.method("mul", y) }
 
 // Div returns x / y, rounded by Kw("rounding_mode", "floor") or "trunc".
-func (x *Tensor) Div(y any, options ...any) *Tensor { return x.method("div", with(options, y)...) }
+func (x *Tensor) Div(y any, options ...any) *Tensor { return x.methodWith("div", options, y) }
 
 // Pow returns x to the power y.
 func (x *Tensor) Pow(y any) *Tensor { return x.method("pow", y) }
@@ -57,7 +62,7 @@ func (x *Tensor) Tanh() *Tensor { return x.method("tanh") }
 // Softmax returns e to the power x, scaled to sum to 1 along dim; Kw("dtype", …)
 // converts first.
 func (x *Tensor) Softmax(dim int, options ...any) *Tensor {
-	return x.method("softmax", with(options, dim)...)
+	return x.methodWith("softmax", options, dim)
 }
 
 // MatMul returns the matrix product; see [MatMul].
@@ -150,13 +155,18 @@ func (x *Tensor) Narrow(dim int, start, length Int) *Tensor {
 // AsStrided returns a view with sizes and strides over the storage of x; an offset,
 // in elements, may follow.
 func (x *Tensor) AsStrided(size, stride Ints, offset ...any) *Tensor {
-	return x.method("as_strided", with(offset, size, stride)...)
+	return x.methodWith("as_strided", offset, size, stride)
 }
 
 // Index returns x[parts]: integers, [Slice], nil for a new dimension, [Ellipsis],
 // tensors and lists, as in Python.
 func (x *Tensor) Index(parts ...any) *Tensor {
-	var index any = ir.PyTuple(parts)
+	if len(parts) == 1 {
+		if t, ok := x.view(parts[0]); ok {
+			return t
+		}
+	}
+	var index any = ir.PyTuple(slices.Clone(parts))
 	if len(parts) == 1 {
 		index = parts[0]
 	}
@@ -238,5 +248,5 @@ func (x *Tensor) ToBool(options ...any) *Tensor { return x.method("bool", option
 
 // AllClose is the method allclose; rtol, atol and equal_nan are options.
 func (x *Tensor) AllClose(other *Tensor, options ...any) SymBool {
-	return As[SymBool](x.callMethod("allclose", with(options, other)...))
+	return As[SymBool](x.callMethodWith("allclose", options, other))
 }

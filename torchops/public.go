@@ -20,6 +20,8 @@ type public struct {
 	run func(b *binding) (any, error)
 
 	tensorCalls [MaxTensors + 1]atomic.Pointer[TensorCall] // by the number of tensors
+	routes      atomic.Pointer[[]*route]                   // by the form of a call
+	learning    sync.Mutex                                 // held while one is added
 }
 
 // A binding is a call whose arguments were matched with a signature.
@@ -49,16 +51,16 @@ func newPublic(name string, method bool, signatures []*signature) *public {
 // call tries the signatures in order and calls the operator of the first that
 // takes the arguments. Nothing is called, and no number made a tensor, before.
 func (p *public) call(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
-	if x := (tensorArgs{}); len(kw) == 0 && x.addAll(args) {
-		if v, ok, err := p.callTensors(m, &x); ok {
-			return v, err
-		}
+	v, ok, err := p.fast(m, &callArgs{lists: [3][]any{args}, kw: kw})
+	if ok && err == nil {
+		return v, nil
 	}
-	return p.parse(m, args, kw)
+	return p.parse(m, args, kw, err)
 }
 
-// parse is call for whatever the arguments are.
-func (p *public) parse(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+// parse is call for whatever the arguments are. With a cause nothing is called any more:
+// the operator failed with it, and the error says of what arguments.
+func (p *public) parse(m *libtorch.Mode, args []any, kw []Kwarg, cause error) (any, error) {
 	scope := scopeOf(args, kw)
 	args, err := normalizeItems(withoutScopes(args))
 	if err != nil {
@@ -84,10 +86,10 @@ func (p *public) parse(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.run != nil {
+	if p.run != nil && cause == nil {
 		return p.run(b)
 	}
-	return s.invoke(b, p.method)
+	return s.invoke(b, p.method, cause)
 }
 
 func (b *binding) put() {
@@ -133,8 +135,8 @@ func (p *public) choose(b *binding, args []any, kw []Kwarg) (*signature, error) 
 	return nil, noSignature(p.signatures, args, kw, b.values)
 }
 
-// invoke calls the operator of a signature with the bound values.
-func (s *signature) invoke(b *binding, method bool) (any, error) {
+// invoke calls the operator of a signature with the bound values; with a cause see parse.
+func (s *signature) invoke(b *binding, method bool, cause error) (any, error) {
 	out := s.out >= 0 && b.values[s.out] != nil
 	p, err := s.plan(method, out)
 	if err != nil {
@@ -150,6 +152,9 @@ func (s *signature) invoke(b *binding, method bool) (any, error) {
 	var self any
 	if b.self != nil {
 		self = b.self
+	}
+	if cause != nil {
+		return nil, publicError(s, p, self, b.values, cause)
 	}
 	b.encoded, err = c.arguments(b.encoded[:0], s, p, self, b.values)
 	if err != nil {

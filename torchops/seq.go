@@ -10,6 +10,15 @@ import (
 // writes, or the [Tensors] that an operator returned.
 type Seq interface{ sequence() any }
 
+// sequences makes lists and tuples of any values of those of tensors, in place.
+func sequences(args []any) {
+	for i, a := range args {
+		if s, ok := a.(Seq); ok {
+			args[i] = s.sequence()
+		}
+	}
+}
+
 // A List is a list of tensors written by the caller: torch.List{x, y}.
 type List []*Tensor
 

@@ -177,8 +177,8 @@ func (p *parameter) accepts(v any, place int) (ok bool, failed int, err error) {
 // without dimensions and gradients.
 func isPlainScalar(v any, integer bool) bool {
 	t, ok := v.(*Tensor)
-	if !ok {
-		return false
+	if !ok || t == anyNumber {
+		return ok
 	}
 	info, err := t.info()
 	return err == nil && len(info.Sizes) == 0 && !info.RequiresGrad && (!integer || info.DType.IsInt())
@@ -190,6 +190,9 @@ func isIndex(v any) bool {
 	t, ok := v.(*Tensor)
 	if !ok {
 		return kindOf(v) == intKind || isStandIn(v)
+	}
+	if t == anyNumber {
+		return true
 	}
 	info, err := t.info()
 	return err == nil && info.Numel == 1 && (info.DType.IsInt() || info.DType == ir.Bool8)

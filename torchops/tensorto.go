@@ -11,7 +11,8 @@ import (
 
 func init() {
 	const rest = "bool non_blocking=False, bool copy=False, *, MemoryFormat? memory_format=None"
-	defineBound(tensorMethod+"to", to, "Device device=None, ScalarType dtype=None, "+rest, "ScalarType dtype, "+rest, "Tensor tensor, "+rest)
+	p := defineBound(tensorMethod+"to", to, "Device device=None, ScalarType dtype=None, "+rest, "ScalarType dtype, "+rest, "Tensor tensor, "+rest)
+	p.signatures[1].op = "aten::to.dtype"
 	for name, dt := range map[string]DType{
 		"float": ir.Float32, "double": ir.Float64, "half": ir.Float16, "bfloat16": ir.BFloat16, "long": ir.Int64, "int": ir.Int32,
 		"short": ir.Int16, "char": ir.Int8, "byte": ir.UInt8, "bool": ir.Bool8, "cfloat": ir.Complex64, "cdouble": ir.Complex128,

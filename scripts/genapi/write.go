@@ -90,6 +90,7 @@ func (g *group) write(b io.Writer, f *function, docs map[string]string) {
 	params, more := g.params(f.method)
 	var in, args []string
 	tail := "" // what is spread at the end of the call
+	with := "" // "With" where it is the first argument instead
 	if g.spread() {
 		in, tail = []string{lower(params[0].name) + " ...Int"}, lower(params[0].name)+"..."
 		more = false
@@ -122,12 +123,16 @@ func (g *group) write(b io.Writer, f *function, docs map[string]string) {
 		args = nil
 	case more && len(args) == 0:
 		tail = "options..."
-	case more:
-		tail = "with(options" + comma(args) + ")..."
-		args = nil
-	case tail != "" && len(args) > 0:
-		tail = "with(" + strings.TrimSuffix(tail, "...") + comma(args) + ")..."
-		args = nil
+	case more, tail != "" && len(args) > 0:
+		rest := "options"
+		if !more {
+			rest = strings.TrimSuffix(tail, "...")
+		}
+		if f.home.pkg != "" {
+			args, tail = nil, "with("+rest+comma(args)+")..."
+		} else {
+			with, args, tail = "With", append([]string{rest}, args...), ""
+		}
 	}
 	if more {
 		in = append(in, "options ...any")
@@ -135,11 +140,11 @@ func (g *group) write(b io.Writer, f *function, docs map[string]string) {
 	if tail != "" {
 		args = append(args, tail)
 	}
-	call := fmt.Sprintf("callFunction(%q%s)", f.target, comma(args))
+	call := fmt.Sprintf("callFunction%s(%q%s)", with, f.target, comma(args))
 	receiver := ""
 	switch {
 	case f.method:
-		receiver, call = "(x *Tensor) ", fmt.Sprintf("x.callMethod(%q%s)", f.target, comma(args))
+		receiver, call = "(x *Tensor) ", fmt.Sprintf("x.callMethod%s(%q%s)", with, f.target, comma(args))
 	case f.home.pkg != "":
 		call = fmt.Sprintf("call(%q%s)", f.base, comma(args))
 	}
