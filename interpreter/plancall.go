@@ -227,6 +227,7 @@ func (lw *lowerer) called(s planStep) operand {
 	for _, kw := range s.kwargs {
 		taint = taint || lw.tainted(kw.value)
 	}
+	lasts := false
 	returns := 1
 	kind := torch.UnknownAny
 	if len(s.Calls) > 0 {
@@ -245,6 +246,10 @@ func (lw *lowerer) called(s planStep) operand {
 		s.Hides = s.Hides || e.Opaque
 		for _, w := range slices.Concat(e.Writes, e.Updates) {
 			lw.written(&s, s.Calls[i].Args[w])
+			if lw.mayLast(s.Calls[i].Args[w]) {
+				lasts = true
+				lw.reshapes = lw.reshapes || schema.Tags.Has(ir.TagInplaceView)
+			}
 		}
 	}
 	if s.Number != 0 && lw.numeric(s.args) {
@@ -258,6 +263,7 @@ func (lw *lowerer) called(s planStep) operand {
 			k = kindOfType(&s.Calls[0].Op.Schema().Returns[i].Type)
 		}
 		r := lw.slot(k, taint)
+		lw.slots[r].lasts = lasts
 		s.Results = append(s.Results, r)
 		results[i] = lw.cell(r)
 	}
@@ -270,6 +276,18 @@ func (lw *lowerer) called(s planStep) operand {
 		return results[0]
 	}
 	return sequence{results, true}
+}
+
+// mayLast reports whether an operand may be a tensor that is there in the next run too,
+// the very one: a constant, or what an operator that wrote one has returned.
+func (lw *lowerer) mayLast(o libtorch.PlanOperand) bool {
+	switch o.Kind {
+	case libtorch.PlanSlot:
+		return lw.slots[o.Slot].lasts || lw.slots[o.Slot].taint
+	case libtorch.PlanList:
+		return slices.ContainsFunc(o.Items, lw.mayLast)
+	}
+	return true
 }
 
 // plainHere reports whether results may be written to planned memory at this

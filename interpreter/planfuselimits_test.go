@@ -81,3 +81,29 @@ func TestPlansHoldNoArguments(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, text, "kernel")
 }
+
+// Where a run turns a constant round, the shapes of the arguments do not say how large
+// results are.
+func TestConstantsThatARunTurnsRound(t *testing.T) {
+	needLibtorch(t)
+	g := ir.NewGraph()
+	x, a := g.Placeholder("x"), g.GetAttr("a")
+	turned := aten(g, "t_", a)
+	y := aten(g, "neg", aten(g, "relu", aten(g, "mul.Tensor", turned, turned)))
+	g.Output(ir.TupleOf(y, aten(g, "mul.Tensor", aten(g, "sum.dim_IntList", a, ir.IntList(0)), ir.Int(2)), aten(g, "neg", x)))
+	want, got := module(t, g, map[string]any{"a": uniform(t, 30, 20)}), module(t, g, map[string]any{"a": uniform(t, 30, 20)})
+	copied, _ := want.Attr("a")
+	into, _ := got.Attr("a")
+	_, err := torch.Call("aten::copy_", into, copied)
+	require.NoError(t, err)
+	arg := uniform(t, 3)
+	p := compile(t, got, interpreter.PlanFuseAll())
+	for range 5 {
+		w, err := interpreter.New(want).Run(t.Context(), arg)
+		require.NoError(t, err)
+		v, err := p.Run(t.Context(), arg)
+		require.NoError(t, err)
+		sameBits(t, w, v)
+		closeResult([]any{w, v})
+	}
+}

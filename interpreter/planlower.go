@@ -43,6 +43,7 @@ type slotInfo struct {
 	region int
 	last   int // the last step that reads or writes it
 	pinned bool
+	lasts  bool   // it may hold a constant itself
 	name   string // of the node
 }
 
@@ -74,7 +75,10 @@ type lowerer struct {
 	literal []any              // constants that may hold resources
 	faults  []error
 	goOnly  bool // Go does every step
-	given   int  // the first slots, which are the inputs
+	// A constant gets other sizes or strides in a run: those of the inputs do not say
+	// what those of other values are.
+	reshapes bool
+	given    int // the first slots, which are the inputs
 }
 
 // slot makes a slot for a value of the current node.
@@ -383,6 +387,7 @@ func (lw *lowerer) finish(results []int) *libtorch.PlanProgram {
 		}
 	}
 	for i := range lw.steps {
+		lw.steps[i].Plain = lw.steps[i].Plain && !lw.reshapes
 		p.Steps = append(p.Steps, lw.steps[i].PlanStep)
 	}
 	return p
