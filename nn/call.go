@@ -101,9 +101,9 @@ func Bind[F any](m Module, f F) F {
 		}
 		result := s.Caller.CallModule(s, args, func() any {
 			if ft.IsVariadic() {
-				return Results(fv.CallSlice(in))
+				return pack(fv.CallSlice(in))
 			}
-			return Results(fv.Call(in))
+			return pack(fv.Call(in))
 		})
 		return unpack(result, ft)
 	})
@@ -111,26 +111,34 @@ func Bind[F any](m Module, f F) F {
 }
 
 // Results makes one value of what a function of a model returned: none is None, several
-// are a tuple. A last result of type error is no value: one that is not nil fails the
-// call, as every error inside a model does, by a panic with a *torch.Error.
-func Results(out []reflect.Value) any {
+// are a tuple. A last result of type error is no value but the error of the call.
+func Results(out []reflect.Value) (any, error) {
 	if n := len(out); n > 0 && out[n-1].Type() == errorType {
 		if err, _ := out[n-1].Interface().(error); err != nil {
-			panic(&torch.Error{Op: "forward", Err: err})
+			return nil, err
 		}
 		out = out[:n-1]
 	}
 	switch len(out) {
 	case 0:
-		return nil
+		return nil, nil
 	case 1:
-		return out[0].Interface()
+		return out[0].Interface(), nil
 	}
 	tuple := make(ir.PyTuple, len(out))
 	for i, v := range out {
 		tuple[i] = v.Interface()
 	}
-	return tuple
+	return tuple, nil
+}
+
+// pack is Results inside a model, where an error is a panic.
+func pack(out []reflect.Value) any {
+	v, err := Results(out)
+	if err != nil {
+		panic(&torch.Error{Op: "forward", Err: err})
+	}
+	return v
 }
 
 var errorType = reflect.TypeFor[error]()

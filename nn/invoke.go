@@ -35,7 +35,8 @@ func Invoke(m Module, args []any, kwargs []torch.Kwarg) (any, error) {
 	if len(args) < fixed || len(args) > fixed && !ft.IsVariadic() {
 		return nil, ir.Errorf(ir.ErrType, "call %s: Forward takes %d arguments, got %d", typeName(m), fixed, len(args))
 	}
-	return torch.Try(func() any {
+	var failed error
+	result, err := torch.Try(func() (out any) {
 		in := make([]reflect.Value, len(args))
 		for i, a := range args {
 			t := ft.In(min(i, ft.NumIn()-1))
@@ -44,8 +45,13 @@ func Invoke(m Module, args []any, kwargs []torch.Kwarg) (any, error) {
 			}
 			in[i] = torch.Convert(a, t)
 		}
-		return Results(forward.Call(in))
+		out, failed = Results(forward.Call(in))
+		return out
 	})
+	if err == nil {
+		err = failed
+	}
+	return result, err
 }
 
 // ForwardOf returns what m's forward is as a function of the parameters that

@@ -131,7 +131,7 @@ func callable(root any) (func(args []any) (any, error), error) {
 		if err != nil {
 			return nil, err
 		}
-		return nn.Results(f.Call(in)), nil
+		return nn.Results(f.Call(in))
 	}, nil
 }
 

@@ -198,6 +198,7 @@ func bindReceiver(f, receiver reflect.Value) reflect.Value {
 
 // run calls the traced function; several results are a tuple.
 func (t *Tracer) run(call reflect.Value, in []reflect.Value) (out any, err error) {
+	var failed error
 	err = t.protect(func() {
 		var results []reflect.Value
 		if call.Type().IsVariadic() {
@@ -205,8 +206,11 @@ func (t *Tracer) run(call reflect.Value, in []reflect.Value) (out any, err error
 		} else {
 			results = call.Call(in)
 		}
-		out = nn.Results(results)
+		out, failed = nn.Results(results)
 	})
+	if err == nil {
+		err = failed
+	}
 	return out, err
 }
 
