@@ -104,6 +104,9 @@ static inline int32_t tfx_script_state(uint64_t m, uint64_t* w, uint64_t n, tfx_
 static inline int32_t tfx_script_attribute(uint64_t m, const char* name, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->script_attribute(m, name, w, n, o);
 }
+static inline int32_t tfx_script_graph(uint64_t m, const char* method, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->script_graph(m, method, w, n, o);
+}
 static inline int32_t tfx_script_train(uint64_t m, int32_t on, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->script_train(m, on, w, n, o);
 }

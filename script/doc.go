@@ -5,7 +5,8 @@
 //	m, err := script.Open("model.pt", ir.Device{})
 //	fmt.Println(m.Signature("forward"))               // forward(Tensor x) -> Tensor
 //	out, err := m.Run(ctx, "forward", x)
-//	gm, err := m.Graph(tracer.Recording{}, x)         // a graph, to rewrite and save as .pt2
+//	gm, err := m.Translate("forward")                 // a graph of its code, to rewrite
+//	gm, err := m.Graph(tracer.Recording{}, x)         // a graph of a run, to save as .pt2
 //
 // [OpenPackage] runs what AOTInductor compiled, by libtorch's loader: machine code, with
 // no graph to see or rewrite.

@@ -191,7 +191,8 @@ func (m *Module) Train(on bool) error { return m.script.Train(on) }
 // Graph returns forward as a graph of ATen operators, by running it on args: of
 // conditions and loops it has what the run did, and sizes are those of args, but for
 // r.Dynamic. Parameters and buffers keep their names. A condition on an element of a
-// tensor is an error, or with r.GuardReads checked by the graph.
+// tensor is an error, or with r.GuardReads checked by the graph. [Module.Translate] keeps
+// conditions and loops.
 func (m *Module) Graph(r tracer.Recording, args ...any) (*ir.GraphModule, error) {
 	state, err := m.State()
 	if err != nil {

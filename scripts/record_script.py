@@ -75,6 +75,153 @@ class Choice(torch.nn.Module):
         return x - 1
 
 
+class Convolutions(torch.nn.Module):
+    """A straight line, with layers whose code checks its input and depends on the mode."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(2, 4, 3, padding=1)
+        self.norm = torch.nn.BatchNorm2d(4)
+        self.drop = torch.nn.Dropout(0.5)
+        self.fc = torch.nn.Linear(16, 3)
+        self.blocks = torch.nn.ModuleList([torch.nn.Conv2d(4, 4, 1) for _ in range(2)])
+
+    def forward(self, x):
+        x = torch.nn.functional.max_pool2d(torch.relu(self.norm(self.conv(x))), 2)
+        for block in self.blocks:
+            x = x + block(x)
+        b, c = x.shape[:2]
+        x = self.drop(x).view(b, -1)
+        return torch.softmax(self.fc(x), dim=-1, dtype=torch.float64).to(x.dtype)
+
+
+class Flow(torch.nn.Module):
+    """Conditions and loops that a run decides, one method for each kind."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(3, 3)
+        self.flag = True
+
+    def forward(self, x):
+        if x.sum() > 0:
+            y = self.fc(x)
+        else:
+            y = x - 1
+        return y * 2
+
+    @torch.jit.export
+    def counted(self, x, n: int = 3):
+        y = torch.zeros_like(x)
+        for i in range(n):
+            y = torch.tanh(self.fc(y) + x * i)
+        return y
+
+    @torch.jit.export
+    def whiled(self, x):
+        while bool(x.abs().sum() < 100):
+            x = x * 2 + 1
+        return x
+
+    @torch.jit.export
+    def nested(self, x):
+        for i in range(x.size(0)):
+            if x[i].sum() > 0:
+                j = 0
+                while j < i + 1:
+                    x = self.fc(x) + j
+                    j += 1
+            else:
+                x = x + 1
+        return x
+
+    @torch.jit.export
+    def early(self, x):
+        if x.dim() != 2:
+            raise ValueError(f"expected a matrix, got {x.dim()} dimensions")
+        if x.sum() > 10:
+            return x
+        y = self.fc(x)
+        if y.sum() > 0 and x.sum() > 0:
+            return y
+        return -y
+
+    @torch.jit.export
+    def lists(self, x) -> Tuple[torch.Tensor, torch.Tensor]:
+        parts: List[torch.Tensor] = []
+        for i in range(3):
+            parts.append(x * i)
+        a, b, c = x.unbind(1)
+        parts += [torch.stack([a, b, c], dim=1)]
+        both = torch.cat(parts)
+        best, where = both.max(dim=0)
+        return best, where
+
+    @torch.jit.export
+    def named(self, x) -> Dict[str, torch.Tensor]:
+        out = {"twice": x * 2}
+        if self.flag:
+            out["scaled"] = x * float(x.max())
+        return out
+
+    @torch.jit.export
+    def inplace(self, x):
+        y = x.clone()
+        y[:, 0] = 5
+        y.add_(1)
+        return y
+
+    @torch.jit.export
+    def broken(self, x):
+        for i in range(10):
+            x = x * 1.5
+            if x.sum() > 20:
+                break
+        return x
+
+    @torch.jit.export
+    def optional(self, x, y: Optional[torch.Tensor] = None):
+        if y is not None:
+            x = x + y
+        return x * x.shape[-1]
+
+
+class Traced(torch.nn.Module):
+    """What torch.jit.trace records, with sizes as tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.GELU(), torch.nn.Linear(4, 2))
+
+    def forward(self, x):
+        y = self.layers(x)
+        return y.reshape(x.size(0) * 2) + torch.arange(x.size(0) * 2)
+
+
+class Refused(torch.nn.Module):
+    """What has no place in a graph."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("state", torch.zeros(1))
+
+    def forward(self, x):
+        self.state = x
+        return x
+
+    @torch.jit.export
+    def prints(self, x):
+        print(x)
+        return x
+
+    @torch.jit.export
+    def grows(self, x):
+        parts: List[torch.Tensor] = []
+        for i in range(x.size(0)):
+            parts.append(x[i])
+        return torch.stack(parts)
+
+
 def values(t):
     return {"shape": list(t.shape), "data": [float(v) for v in t.detach().flatten()]}
 
@@ -92,6 +239,18 @@ def record(out):
         with torch.no_grad():
             result = script(x)
         cases[name] = {"input": values(x), "output": values(result[0] if isinstance(result, tuple) else result)}
+    torch.manual_seed(0)
+    script = torch.jit.script(Convolutions().eval())
+    x = torch.randn(2, 2, 4, 4)
+    script.save(os.path.join(out, "convolutions.pt"))
+    cases["convolutions"] = {"input": values(x), "output": values(script(x))}
+    traced = Traced().eval()
+    x = torch.randn(5, 3)
+    script = torch.jit.trace(traced, x)
+    script.save(os.path.join(out, "traced.pt"))
+    cases["traced"] = {"input": values(x), "output": values(script(x))}
+    torch.jit.script(Flow().eval()).save(os.path.join(out, "flow.pt"))
+    torch.jit.script(Refused().eval()).save(os.path.join(out, "refused.pt"))
     with open(os.path.join(out, "script.json"), "w") as f:
         json.dump(cases, f, indent=0)
         f.write("\n")

@@ -14,6 +14,7 @@
 #include "process.h"
 #include "record.h"
 #include "script.h"
+#include "scriptgraph.h"
 #include "tensor.h"
 #include "tfx.h"
 #include "value.h"
@@ -63,6 +64,7 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
       .script_methods = tfx::script_methods,
       .script_state = tfx::script_state,
       .script_attribute = tfx::script_attribute,
+      .script_graph = tfx::script_graph,
       .script_train = tfx::script_train,
       .script_call = tfx::script_call,
       .aoti_load = tfx::aoti_load,

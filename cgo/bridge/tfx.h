@@ -16,7 +16,7 @@ extern "C" {
 
 // TFX_ABI is raised with every change of this file that an older library or
 // program would misread.
-#define TFX_ABI 8
+#define TFX_ABI 9
 
 // TFX_BRIDGE_VERSION is for people.
 #define TFX_BRIDGE_VERSION "0.1.0"
@@ -192,6 +192,7 @@ typedef struct tfx_api {
   int32_t (*script_methods)(uint64_t m, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*script_state)(uint64_t m, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*script_attribute)(uint64_t m, const char* name, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*script_graph)(uint64_t m, const char* method, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*script_train)(uint64_t m, int32_t on, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*script_call)(uint64_t m, const tfx_mode* mode, const char* method, const uint64_t* args, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
 

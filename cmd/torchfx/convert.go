@@ -44,6 +44,8 @@ one by being run once, on libtorch, on zeros that --input describes or on tensor
 run: loops and conditions are what they were in it, and sizes are fixed but for those of
 --dynamic. A condition on an element of a tensor is refused, or checked by the program
 with --guard-reads. Modules are put into evaluation mode, unless --train is given.
+A folder of TorchScript without such inputs has the program's code instead, with its
+conditions and loops.
 
 From what holds a program or a module, the formats of tensors get the state dict; of a
 checkpoint --key names the state dict in it. With --weights a program gets the weights

@@ -188,6 +188,19 @@ func (c *converter) recorded(s *source) (*ir.GraphModule, error) {
 	return m, nil
 }
 
+// translated makes a graph of TorchScript's code, or where the command line gives inputs
+// of a run on them.
+func (c *converter) translated(s *source) (*ir.GraphModule, error) {
+	if len(c.shapes)+len(c.inputs)+len(c.set)+len(c.dynamic) > 0 || c.guardReads {
+		return c.recorded(s)
+	}
+	m, err := s.script.Translate("forward")
+	if errors.Is(err, ir.ErrUnsupported) {
+		return nil, fmt.Errorf("%w; --input NAME=DTYPE[SIZES] records one", err)
+	}
+	return m, err
+}
+
 // constantOf is the value of an input that is no tensor.
 func constantOf(args []any, i int) (ir.Arg, bool) {
 	if i >= len(args) {
@@ -358,7 +371,7 @@ func (c *converter) folder(format export.FileFormat) error {
 	m, name := s.graph, ""
 	if m == nil {
 		name = "FxModule" // TorchScript's own is of the code that is gone
-		if m, err = c.recorded(s); err != nil {
+		if m, err = c.translated(s); err != nil {
 			return err
 		}
 	}
