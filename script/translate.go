@@ -29,7 +29,7 @@ func (m *Module) Translate(method string, fixed ...torch.Kwarg) (*ir.GraphModule
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.path, err)
 	}
-	t := &translator{values: map[int64]any{}, unset: map[int64]bool{}, types: map[int64]string{}, tensors: map[string]*ir.Node{}, numbers: map[*ir.Node]any{}, dtypes: map[*ir.Node]bool{}}
+	t := &translator{values: map[int64]any{}, unset: map[int64]bool{}, types: map[int64]string{}, tensors: map[string]*ir.Node{}, numbers: map[*ir.Node]any{}, optional: map[*ir.Node]bool{}, dtypes: map[*ir.Node]bool{}}
 	t.root = t.newFrame(nil)
 	gm, err := t.method(m.script.Method(method), g, fixed)
 	if err != nil {
@@ -41,14 +41,15 @@ func (m *Module) Translate(method string, fixed ...torch.Kwarg) (*ir.GraphModule
 // A translator turns the code of one method into graphs. It runs the code with nodes in
 // the place of what only a run knows.
 type translator struct {
-	root    *frame
-	values  map[int64]any       // by number: see values.go
-	unset   map[int64]bool      // those that a branch may leave without a value
-	tensors map[string]*ir.Node // get_attr nodes by path, in the graph of root
-	numbers map[*ir.Node]any    // what tensors that are made of a number were made of
-	dtypes  map[*ir.Node]bool   // nodes that read a dtype, which TorchScript takes for a number
-	types   map[int64]string    // of all values, as TorchScript writes them
-	steps   int                 // operations so far
+	root     *frame
+	values   map[int64]any       // by number: see values.go
+	unset    map[int64]bool      // those that a branch may leave without a value
+	tensors  map[string]*ir.Node // get_attr nodes by path, in the graph of root
+	numbers  map[*ir.Node]any    // what tensors that are made of a number were made of
+	dtypes   map[*ir.Node]bool   // nodes that read a dtype, which TorchScript takes for a number
+	types    map[int64]string    // of all values, as TorchScript writes them
+	optional map[*ir.Node]bool   // nodes whose value may be None
+	steps    int                 // operations so far
 }
 
 // maxSteps bounds the work: code may nest loops that are unrolled.
@@ -76,15 +77,33 @@ func (f *frame) local(n *ir.Node) *ir.Node {
 	}
 	p := f.lifted[n]
 	if p == nil {
-		p = f.graph.Placeholder(n.Name())
+		p = f.placeholder(n.Name())
 		f.lifted[n] = p
 		f.operands = append(f.operands, n)
 	}
 	return p
 }
 
+// placeholder appends an input whose parameter has a name of its own.
+func (f *frame) placeholder(name string) *ir.Node {
+	free := name
+	for i := 1; f.graph.Lookup(free) != nil || len(f.graph.Find(ir.Placeholder, ir.Path(free))) > 0; i++ {
+		free = fmt.Sprintf("%s_%d", name, i)
+	}
+	return f.graph.Placeholder(free)
+}
+
 func (f *frame) localize(a ir.Arg) ir.Arg {
 	return ir.MapNodes(a, func(n *ir.Node) ir.Arg { return f.local(n) })
+}
+
+// mayBeNone reports whether a run may give None for a value.
+func (t *translator) mayBeNone(v any) bool {
+	if n, ok := v.(*ir.Node); ok {
+		return t.optional[n]
+	}
+	_, none := v.(ir.None)
+	return none
 }
 
 // call appends a call.
@@ -100,16 +119,6 @@ func (f *frame) callKw(fn *ir.Func, args []ir.Arg, kw []ir.Keyword) *ir.Node {
 		kw[i] = ir.Kw(k.Name, f.localize(k.Value))
 	}
 	return f.graph.CallFunction(fn, args, ir.Kwargs(kw...))
-}
-
-// within reports whether f is inside of outer, or is it.
-func (f *frame) within(outer *frame) bool {
-	for ; f != nil; f = f.parent {
-		if f == outer {
-			return true
-		}
-	}
-	return false
 }
 
 // module ends the frame: inputs come first, then the operands.
@@ -185,7 +194,9 @@ func (t *translator) method(m *libtorch.ScriptMethod, g *libtorch.ScriptGraph, f
 				return nil, fmt.Errorf("argument %s: default: %w", a.Name, err)
 			}
 		}
-		t.values[in.ID] = t.root.graph.Placeholder(a.Name, opts...)
+		p := t.root.graph.Placeholder(a.Name, opts...)
+		t.optional[p] = strings.HasSuffix(a.TypeText, "?") || strings.HasPrefix(a.TypeText, "Optional")
+		t.values[in.ID] = p
 	}
 	t.values[g.Body.Inputs[0].ID] = moduleValue{}
 	results, err := t.block(t.root, g.Body)

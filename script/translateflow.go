@@ -85,15 +85,12 @@ func (t *translator) branches(f *frame, n *libtorch.ScriptNode, branch func(f *f
 			return nil, about(n, err)
 		}
 	}
-	pred := ir.Arg(nil)
-	switch test := test.(type) {
-	case truthValue:
-		pred = f.local(test.of)
-	default:
-		var err error
-		if pred, err = t.arg(f, test); err != nil {
-			return nil, about(n, err)
-		}
+	if truth, ok := test.(truthValue); ok {
+		test = truth.of // which cond takes as it is
+	}
+	pred, err := t.arg(f, test)
+	if err != nil {
+		return nil, about(n, err)
 	}
 	call := f.call("torch.ops.higher_order.cond", pred, f.add("true_graph", modules[0]), f.add("false_graph", modules[1]), f.operandsOf(frames[0]))
 	item := func(i int) *ir.Node { return f.call("operator.getitem", call, ir.Int(i)) }
@@ -202,7 +199,12 @@ func (m *merger) merge(a, b any) (merged, error) {
 		}
 	}
 	i, err := m.put(a, b)
-	return func(item func(int) *ir.Node) any { return item(i) }, err
+	optional := m.t.mayBeNone(a) || m.t.mayBeNone(b)
+	return func(item func(int) *ir.Node) any {
+		n := item(i)
+		m.t.optional[n] = optional
+		return n
+	}, err
 }
 
 func (m *merger) all(a, b []any) (func(item func(int) *ir.Node) []any, error) {
@@ -327,7 +329,7 @@ func (t *translator) while(f *frame, n *libtorch.ScriptNode, round ir.Int, trips
 		}
 	}
 	for range c.start { // the condition is given the same
-		test.inputs = append(test.inputs, test.graph.Placeholder("carried"))
+		test.inputs = append(test.inputs, test.placeholder("carried"))
 	}
 	goes := ir.Arg(nil)
 	if limit, ok := trips.(ir.Int); !ok || int64(limit) < 1<<31-1 {
@@ -416,7 +418,9 @@ func (c *carrier) in(v any) (any, error) {
 	if err != nil {
 		return nil, about(c.node, err)
 	}
-	return c.placeholder(a), nil
+	p := c.placeholder(a)
+	c.t.optional[p] = c.t.mayBeNone(v)
+	return p, nil
 }
 
 func (c *carrier) ins(values []any) ([]any, error) {
@@ -431,7 +435,7 @@ func (c *carrier) ins(values []any) ([]any, error) {
 }
 
 func (c *carrier) placeholder(start ir.Arg) *ir.Node {
-	p := c.body.graph.Placeholder("carried")
+	p := c.body.placeholder("carried")
 	c.body.inputs = append(c.body.inputs, p)
 	c.start = append(c.start, start)
 	return p
@@ -465,6 +469,9 @@ func (c *carrier) out(in, v any) error {
 		c.results = append(c.results, c.body.callKw(ir.FuncOf("torch.ops.aten.scalar_tensor.default"), []ir.Arg{a}, []ir.Keyword{ir.Kw("dtype", ir.Bool8)}))
 		return nil
 	case *ir.Node:
+		if c.t.mayBeNone(v) && !c.t.optional[in] {
+			break
+		}
 		a, err := c.t.arg(c.body, v)
 		if err != nil {
 			return about(c.node, err)
@@ -518,7 +525,9 @@ func (c *carrier) result(in any, item func(i int) *ir.Node) any {
 		return truthValue{item(c.next - 1)}
 	case *ir.Node:
 		c.next++
-		return item(c.next - 1)
+		n := item(c.next - 1)
+		c.t.optional[n] = c.t.optional[in]
+		return n
 	}
 	return in
 }

@@ -263,10 +263,10 @@ func (o *operation) contains() (any, bool, error) {
 	default:
 		return o.call("operator.contains")
 	}
-	key, known := literal(o.in[1])
+	want, known := literal(o.in[1])
 	for _, item := range items {
 		k, ok := literal(item)
-		if ok && known && ir.EqualArgs(k, key) {
+		if ok && known && ir.EqualArgs(k, want) {
 			return ir.Bool(true), true, nil
 		}
 		known = known && ok
@@ -274,7 +274,24 @@ func (o *operation) contains() (any, bool, error) {
 	if known {
 		return ir.Bool(false), true, nil
 	}
-	return o.call("operator.contains")
+	// comparisons, which code of a graph can name, unlike contains
+	key, err := o.arg(1)
+	if err != nil {
+		return nil, false, err
+	}
+	found := ir.Arg(ir.Bool(false))
+	for i, item := range items {
+		a, err := o.translator.arg(o.f, item)
+		if err != nil {
+			return nil, false, err
+		}
+		if equal := o.f.call("operator.eq", a, key); i > 0 {
+			found = o.f.call("operator.or_", found, equal)
+		} else {
+			found = equal
+		}
+	}
+	return found, true, nil
 }
 
 // concat is of lists or texts.

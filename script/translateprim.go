@@ -159,16 +159,15 @@ func (o *operation) is() (any, bool, error) {
 		if _, none := v.(ir.None); !none {
 			continue
 		}
-		switch other := o.in[1-i].(type) {
+		switch o.in[1-i].(type) {
 		case ir.None:
 			return yes, true, nil
 		case *ir.Node:
-			if typ := o.typeIn(1 - i); !strings.HasSuffix(typ, "?") && !strings.HasPrefix(typ, "Optional") {
+			if !o.mayBeNone(o.in[1-i]) {
 				return !yes, true, nil
 			}
 		case unsetValue:
 		default:
-			_ = other
 			return !yes, true, nil
 		}
 	}
@@ -195,7 +194,7 @@ func (t *translator) not(f *frame, v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.call("operator.not_", a), nil
+	return f.call("operator.eq", a, ir.Bool(false)), nil // which code of a graph can name, unlike not_
 }
 
 // format fills in a text, as far as it is known.

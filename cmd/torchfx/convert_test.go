@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -232,4 +233,21 @@ func TestConvertRefuses(t *testing.T) {
 			assert.Empty(t, left)
 		})
 	}
+}
+
+// Without inputs a folder has TorchScript's code, with its conditions; what a graph does
+// not hold is refused, and the flag that records a run named.
+func TestConvertTranslates(t *testing.T) {
+	testenv.Libtorch(t)
+	dir := filepath.Join(t.TempDir(), "choice")
+	code, _, stderr := invoke(nil, "convert", "../../script/testdata/choice.pt", dir+"/")
+	require.Zero(t, code, stderr)
+	text, err := os.ReadFile(filepath.Join(dir, "module.py"))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "torch.ops.higher_order.cond(")
+
+	code, _, stderr = invoke(nil, "convert", "../../script/testdata/refused.pt", dir+"2/")
+	assert.NotZero(t, code)
+	assert.Contains(t, stderr, "the code sets the attribute state")
+	assert.Contains(t, stderr, "--input NAME=DTYPE[SIZES] records one")
 }
