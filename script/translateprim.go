@@ -308,7 +308,7 @@ func (o *operation) to() (any, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	dtype := -1
+	var dtype int
 	switch o.n.Overload {
 	case "prim_dtype":
 		dtype = 1
