@@ -10,12 +10,43 @@ import argparse
 import json
 import math
 import os
+import re
+import struct
 import warnings
 from typing import Dict, List, Optional, Tuple
 
 import torch
 
 warnings.filterwarnings("ignore")
+
+
+def save(module, path):
+    """Save without the folders of this machine, which PyTorch writes beside the source lines."""
+    module.save(path)
+    reader = torch._C.PyTorchFileReader(path)
+    records = {name: reader.get_record(name) for name in reader.get_all_records()}
+    writer = torch._C.PyTorchFileWriter(path)
+    for name, data in records.items():
+        if name in ("version", "byteorder", ".data/serialization_id"):
+            continue  # the writer's own
+        if name.endswith(".debug_pkl"):
+            data = relative(data)
+        writer.write_record(name, data, len(data))
+    writer.write_end_of_file()
+
+
+def relative(pickled):
+    """Strings of a pickle with paths: what follows the packages, or the project's folder."""
+    out, at = b"", 0
+    for match in re.finditer(rb"X(....)", pickled, re.DOTALL):
+        length = struct.unpack("<I", match[1])[0]
+        text = pickled[match.end():match.end() + length]
+        if match.start() < at or len(text) < length or b".py" not in text:
+            continue
+        text = re.sub(rb"/[\w./-]*/(site-packages/|(?=scripts/))", b"", text)
+        out += pickled[at:match.start()] + b"X" + struct.pack("<I", len(text)) + text
+        at = match.end() + length
+    return out + pickled[at:]
 
 
 class Values(torch.nn.Module):
@@ -235,22 +266,22 @@ def record(out):
         ("choice", Choice(), torch.tensor([1.0, 2.0])),
     ]:
         script = torch.jit.script(module.eval())
-        script.save(os.path.join(out, name + ".pt"))
+        save(script, os.path.join(out, name + ".pt"))
         with torch.no_grad():
             result = script(x)
         cases[name] = {"input": values(x), "output": values(result[0] if isinstance(result, tuple) else result)}
     torch.manual_seed(0)
     script = torch.jit.script(Convolutions().eval())
     x = torch.randn(2, 2, 4, 4)
-    script.save(os.path.join(out, "convolutions.pt"))
+    save(script, os.path.join(out, "convolutions.pt"))
     cases["convolutions"] = {"input": values(x), "output": values(script(x))}
     traced = Traced().eval()
     x = torch.randn(5, 3)
     script = torch.jit.trace(traced, x)
-    script.save(os.path.join(out, "traced.pt"))
+    save(script, os.path.join(out, "traced.pt"))
     cases["traced"] = {"input": values(x), "output": values(script(x))}
-    torch.jit.script(Flow().eval()).save(os.path.join(out, "flow.pt"))
-    torch.jit.script(Refused().eval()).save(os.path.join(out, "refused.pt"))
+    save(torch.jit.script(Flow().eval()), os.path.join(out, "flow.pt"))
+    save(torch.jit.script(Refused().eval()), os.path.join(out, "refused.pt"))
     with open(os.path.join(out, "script.json"), "w") as f:
         json.dump(cases, f, indent=0)
         f.write("\n")

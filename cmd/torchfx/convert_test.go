@@ -36,7 +36,7 @@ func TestInspectTellsWhatAFileIs(t *testing.T) {
 		{"a graph module", testdataOf("torchsave", "graph_module.pt"), []string{": torch.save, a whole torch.fx.GraphModule", "methods    forward(", "operators ", "modules    "}},
 		{"a tensor", testdataOf("torchsave", "tensor.pt"), []string{": torch.save, a tensor"}},
 		{"a module of Python code", testdataOf("torchsave", "python_class.pt"), []string{": torch.save", "missing    module itself: is of class "}},
-		{"TorchScript", scriptProgram("values"), []string{": TorchScript, 5.0 kB\n", "written by torch.jit.save, archive version 3",
+		{"TorchScript", scriptProgram("values"), []string{": TorchScript, 6.7 kB\n", "written by torch.jit.save, archive version 3",
 			"methods    forward(x: Tensor, n: int=2, more: Optional[List[Tensor]]=None) -> Tuple[Tensor, int]\n", "label(i: int) -> str", "aten::mul ×3",
 			"modules    Values\n               (fc): Linear\n", "warning    its code sets the attributes count", "fc.weight: float32[2, 3] parameter, 24 bytes", "count: float32[1] buffer"}},
 		{"a folder", testdataOf("programs"), []string{": folder\n", "linear.pt2: exported program\n"}},
