@@ -76,6 +76,10 @@ func (w *Words) Float(x float64) { w.two(C.TFX_FLOAT, math.Float64bits(x)) }
 // Bool writes a bool.
 func (w *Words) Bool(b bool) { w.one(C.TFX_BOOL | uint64(bit(b))<<8) }
 
+// Wrapped says that the number that is written next stands for a tensor of it whose
+// dtype gives way; see [WrappedNumber].
+func (w *Words) Wrapped() { w.one(C.TFX_WRAPPED) }
+
 // Device writes a device.
 func (w *Words) Device(d ir.Device) {
 	kind, index := d.C10()

@@ -219,12 +219,13 @@ type route struct {
 
 // A step writes one argument of the operator.
 type step struct {
-	kind   argKind // what is written, 0 for the constant
-	arg    int     // which argument of the call it is; with count, the first of these
-	count  int     // of a list of ints: how many arguments make it, as in x.view(2, 3), or with repeat, how often one stands in it
-	fixed  int     // the length that a list of ints must have, 0 for any
-	repeat bool
-	words  []uint64
+	kind    argKind // what is written, 0 for the constant
+	arg     int     // which argument of the call it is; with count, the first of these
+	count   int     // of a list of ints: how many arguments make it, as in x.view(2, 3), or with repeat, how often one stands in it
+	fixed   int     // the length that a list of ints must have, 0 for any
+	repeat  bool
+	wrapped bool // a number that stands for a tensor
+	words   []uint64
 }
 
 // formRoutes is the most forms that a function remembers. One that is called in more is
@@ -294,6 +295,9 @@ func (w *route) write(words *libtorch.Words, a *callArgs) (ok bool) {
 		if s.kind == 0 {
 			words.Copy(s.words)
 			continue
+		}
+		if s.wrapped {
+			words.Wrapped()
 		}
 		if s.count > 0 {
 			words.Ints(s.count)

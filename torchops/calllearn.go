@@ -86,7 +86,8 @@ func (p place) step(s *step, param *parameter, a *ir.Param) bool {
 	*s = step{kind: p.kind, arg: p.arg}
 	switch t.Kind {
 	case ir.TypeTensor:
-		return p.kind == ofTensor // a number would have to be made one, which is a call of its own
+		s.wrapped = p.kind != ofTensor
+		return p.kind == ofTensor || p.kind == ofInt || p.kind == ofFloat || p.kind == ofBool
 	case ir.TypeInt, ir.TypeSymInt:
 		return p.kind == ofInt
 	case ir.TypeFloat, ir.TypeSymFloat:

@@ -470,13 +470,6 @@ class Runner {
     }
   }
 
-  static at::Tensor wrapped(const c10::Scalar& x) {
-    const auto type = x.isFloatingPoint() ? c10::kDouble : x.isComplex() ? c10::kComplexDouble : x.isBoolean() ? c10::kBool : c10::kLong;
-    at::Tensor t = at::scalar_tensor(x, c10::TensorOptions(type));
-    t.unsafeGetTensorImpl()->set_wrapped_number(true);
-    return t;
-  }
-
   // truth_of is 0 or 1, and -1 where Go has to find out.
   static int truth_of(const c10::IValue& v) {
     if (v.isBool()) return v.toBool();

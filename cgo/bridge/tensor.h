@@ -131,11 +131,7 @@ inline int32_t wrapped_number(const uint64_t* arg, uint64_t nargs, uint64_t* w, 
     Scope scope(nullptr);
     Unseen unseen;
     Reader in(arg, nargs);
-    const c10::Scalar s = in.value(*c10::NumberType::get()).toScalar();
-    const auto type = s.isFloatingPoint() ? c10::kDouble : s.isComplex() ? c10::kComplexDouble : s.isBoolean() ? c10::kBool : s.type() == c10::kUInt64 ? c10::kUInt64 : c10::kLong;
-    at::Tensor t = at::scalar_tensor(s, c10::TensorOptions(type));
-    t.unsafeGetTensorImpl()->set_wrapped_number(true);
-    out.tensor(std::move(t));
+    out.tensor(wrapped(in.value(*c10::NumberType::get()).toScalar()));
   });
 }
 

@@ -45,6 +45,7 @@ enum tfx_kind {
   TFX_TUPLE = 17,      // count values
   TFX_DICT = 18,       // count keys and values, alternating
   TFX_ABSENT = 19,     // to a plan: a value that stays on the caller's side
+  TFX_WRAPPED = 20,    // a number follows: a tensor of it whose dtype gives way, as Python makes of one among tensors
 };
 
 // What a function returns. The classes of Python's exceptions, by C++ type.

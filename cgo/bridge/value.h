@@ -1,7 +1,9 @@
 // Values between the word stream and libtorch's IValue.
 #pragma once
 
+#include <ATen/ScalarOps.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/scalar_tensor.h>
 
 #include <cstring>
 #include <stdexcept>
@@ -58,6 +60,14 @@ inline uint64_t as_word(double d) {
   return w;
 }
 
+// wrapped makes the tensor that stands for a number among tensors.
+inline at::Tensor wrapped(const c10::Scalar& x) {
+  const auto type = x.isFloatingPoint() ? c10::kDouble : x.isComplex() ? c10::kComplexDouble : x.isBoolean() ? c10::kBool : x.type() == c10::kUInt64 ? c10::kUInt64 : c10::kLong;
+  at::Tensor t = type == c10::kUInt64 ? at::scalar_tensor(x, c10::TensorOptions(type)) : at::detail::scalar_tensor_static(x, type, c10::Device(c10::kCPU));
+  t.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return t;
+}
+
 // A Reader takes values from a stream of words.
 class Reader {
  public:
@@ -95,6 +105,7 @@ class Reader {
     switch (head & 0xff) {
       case TFX_NONE: return {};
       case TFX_UNDEFINED: return at::Tensor();
+      case TFX_WRAPPED: return wrapped(value(*c10::NumberType::get()).toScalar());
       case TFX_INT: return static_cast<int64_t>(next());
       case TFX_UINT: return static_cast<uint64_t>(next());
       case TFX_FLOAT: return as_double(next());
