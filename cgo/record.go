@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -24,6 +25,11 @@ type Recording struct {
 	// where it writes tensors that [FunctionalWrap] gave or that were made meanwhile:
 	// views of what was written are made anew.
 	Functional bool
+	// Bare is the tensors without elements, of the device meta. Where there are some,
+	// nothing is computed of them nor made beside them, and they say until the end that
+	// they are on the CPU: operators are those that the CPU's elements would see. They
+	// must be known to this recording alone.
+	Bare []*Tensor
 }
 
 // A Recorded operator is one that was called, with its arguments, its results and
@@ -103,17 +109,22 @@ func (r Recording) start(inputs []*Tensor) error {
 	if r.Functional {
 		flags |= C.TFX_RECORD_FUNCTIONAL
 	}
-	impls := make([]uint64, len(inputs))
-	for i, t := range inputs {
+	if len(r.Bare) > 0 {
+		flags |= C.TFX_RECORD_BARE
+	}
+	impls := make([]uint64, 0, len(inputs)+len(r.Bare))
+	for _, t := range slices.Concat(inputs, r.Bare) {
 		p, ok := t.ptr()
 		if !ok {
 			return closedError("record")
 		}
 		defer t.unuse()
-		impls[i] = p
+		impls = append(impls, p)
 	}
+	bare := impls[len(inputs):]
 	var reply reply
-	code := C.tfx_record_start(flags, (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(impls))), C.uint64_t(len(impls)), reply.w(), replyWords, &reply.out)
+	code := C.tfx_record_start(flags, (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(impls))), C.uint64_t(len(inputs)),
+		(*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(bare))), C.uint64_t(len(bare)), reply.w(), replyWords, &reply.out)
 	if code != 0 {
 		return reply.fail("record", code)
 	}

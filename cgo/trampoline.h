@@ -80,9 +80,9 @@ static inline int32_t tfx_remove_batch_dim(const tfx_mode* m, uint64_t t, int64_
                                            int64_t out_dim, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->remove_batch_dim(m, t, level, batch, out_dim, w, n, o);
 }
-static inline int32_t tfx_record_start(uint32_t flags, const uint64_t* inputs, uint64_t ninputs, uint64_t* w,
+static inline int32_t tfx_record_start(uint32_t flags, const uint64_t* inputs, uint64_t ninputs, const uint64_t* bare, uint64_t nbare, uint64_t* w,
                                        uint64_t n, tfx_out* o) {
-  return tfx_table->record_start(flags, inputs, ninputs, w, n, o);
+  return tfx_table->record_start(flags, inputs, ninputs, bare, nbare, w, n, o);
 }
 static inline int32_t tfx_record_stop(uint64_t* w, uint64_t n, tfx_out* o) { return tfx_table->record_stop(w, n, o); }
 static inline int32_t tfx_functional_wrap(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) {

@@ -202,7 +202,7 @@ func (l *lowering) used(t *torch.Tensor) (any, error) {
 
 func (l *lowering) record(ctx context.Context, args []any) (*ir.GraphModule, error) {
 	g := l.module.Graph()
-	r := tracer.Recording{Leaf: l.leaf, State: l.state, Dynamic: l.dynamic, OnOperator: l.annotate}
+	r := tracer.Recording{Leaf: l.leaf, State: l.state, Dynamic: l.dynamic, Device: l.realDevice(), OnOperator: l.annotate}
 	for _, n := range g.Find(ir.Placeholder, nil) {
 		r.Names = append(r.Names, n.Target().String())
 	}
@@ -213,9 +213,6 @@ func (l *lowering) record(ctx context.Context, args []any) (*ir.GraphModule, err
 	}, args...)
 	if err != nil {
 		return nil, err
-	}
-	if l.prop.onMeta {
-		tracer.LeaveMeta(lowered.Graph(), l.realDevice())
 	}
 	for path := range l.state {
 		if _, uses := lowered.Attr(path); uses {

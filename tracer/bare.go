@@ -3,53 +3,127 @@ package tracer
 import (
 	"slices"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// withoutElements returns the module that root is with tensors without elements in
-// place of its own, where an input is one: beside such libtorch computes with no
-// others. Anything else stays.
-func (b *below) withoutElements(root any, leaves []any) (any, error) {
-	m, ok := root.(nn.Module)
-	if !ok {
-		return root, nil
-	}
-	onMeta := false
+// withoutElements returns root and its inputs as they are recorded where an input has
+// no elements: with tensors of this recording in place of the inputs, and of those
+// that a module has. Anything else stays, and what code holds beside is seen by the
+// bridge.
+func (b *below) withoutElements(root any, inputs, leaves []any) (any, []any, []any, error) {
 	for _, v := range leaves {
-		t, ok := v.(*torch.Tensor)
-		onMeta = onMeta || ok && t != nil && t.Device().Kind() == ir.DeviceMeta
+		b.onMeta = b.onMeta || isBare(v)
 	}
-	if !onMeta {
-		return root, nil
+	if !b.onMeta {
+		return root, inputs, leaves, nil
 	}
 	b.elements = map[*torch.Tensor]*torch.Tensor{}
-	return nn.CopyWith(m, func(t *torch.Tensor) (*torch.Tensor, error) {
-		h, err := t.Handle()
-		if err != nil {
-			return nil, err
+	b.device = b.recording.Device
+	made := map[*torch.Tensor]*torch.Tensor{}
+	bare := func(t *torch.Tensor) (*torch.Tensor, error) {
+		if made[t] == nil {
+			x, err := b.bare(t)
+			if err != nil || x == t {
+				return t, err
+			}
+			made[t], b.elements[x] = x, t
 		}
-		info, err := h.Info()
-		if err != nil {
-			return nil, err
-		}
-		if info.Device.Kind() == ir.DeviceMeta || info.Layout != ir.Strided {
-			return t, nil
-		}
-		made, err := torch.Call("aten::empty_strided", info.Sizes, info.Strides, torch.Kw("dtype", info.DType), torch.Kw("device", ir.NewDevice(ir.DeviceMeta, -1)))
-		if err != nil {
-			return nil, err
-		}
-		bare := made.(*torch.Tensor)
-		if info.RequiresGrad {
-			if _, err := torch.Call("aten::requires_grad_", bare, true); err != nil {
-				return nil, err
+		return made[t], nil
+	}
+	if m, ok := root.(nn.Module); ok {
+		for t := range nn.Tensors(m) {
+			if info, err := infoOf(t.Tensor); err == nil && info.Device.Kind() != ir.DeviceMeta {
+				b.device = info.Device
+				break
 			}
 		}
-		b.elements[bare] = t
-		return bare, nil
-	})
+		copied, err := nn.CopyWith(m, bare)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		root = copied
+	}
+	own := slices.Clone(leaves)
+	for i, v := range leaves {
+		if isBare(v) {
+			var err error
+			if own[i], err = bare(v.(*torch.Tensor)); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+	}
+	inputs, err := unflattenAs(inputs, own)
+	return root, inputs, own, err
+}
+
+// bare makes a tensor like t without elements, and returns t where there is no such.
+func (b *below) bare(t *torch.Tensor) (*torch.Tensor, error) {
+	info, err := infoOf(t)
+	if err != nil {
+		return nil, err
+	}
+	if info.Layout != ir.Strided {
+		return t, nil
+	}
+	made, err := torch.Call("aten::empty_strided", info.Sizes, info.Strides, torch.Kw("dtype", info.DType), torch.Kw("device", ir.NewDevice(ir.DeviceMeta, -1)))
+	if err != nil {
+		return nil, err
+	}
+	bare := made.(*torch.Tensor)
+	if info.RequiresGrad {
+		if _, err := torch.Call("aten::requires_grad_", bare, true); err != nil {
+			return nil, err
+		}
+	}
+	return bare, nil
+}
+
+// claimed are the tensors that say that they are on the CPU while run r is recorded;
+// on another device they stay on the device meta.
+func (b *below) claimed(r *recorded) (all []*libtorch.Tensor, err error) {
+	if !b.onMeta || b.device.Kind() != ir.DeviceCPU {
+		return nil, nil
+	}
+	claim := func(v any) {
+		if !isBare(v) || err != nil {
+			return
+		}
+		var h *libtorch.Tensor
+		if h, err = v.(*torch.Tensor).Handle(); err == nil {
+			all = append(all, h)
+		}
+	}
+	for t := range b.elements {
+		claim(t)
+	}
+	for _, v := range r.leaves {
+		claim(v)
+	}
+	for _, t := range b.recording.State {
+		claim(t)
+	}
+	return all, err
+}
+
+// isBare says whether v is a tensor without elements; a closed one is not.
+func isBare(v any) bool {
+	t, ok := v.(*torch.Tensor)
+	if !ok || t == nil {
+		return false
+	}
+	info, err := infoOf(t)
+	return err == nil && info.Device.Kind() == ir.DeviceMeta
+}
+
+func infoOf(t *torch.Tensor) (libtorch.TensorInfo, error) {
+	h, err := t.Handle()
+	if err != nil {
+		return libtorch.TensorInfo{}, err
+	}
+	return h.Info()
 }
 
 // whole returns the tensor that one of withoutElements stands for, and any other as it is.
@@ -60,19 +134,10 @@ func (b *below) whole(t *torch.Tensor) *torch.Tensor {
 	return t
 }
 
-// realDevice is the device of a module that was taken without elements; ok is false
-// where there is none.
-func (b *below) realDevice() (d ir.Device, ok bool) {
-	for _, t := range b.elements {
-		return t.Device(), true
-	}
-	return d, false
-}
-
-// LeaveMeta puts d in the place of the device meta, in arguments and in meta data of
+// leaveMeta puts d in the place of the device meta, in arguments and in meta data of
 // a graph that was recorded without elements: code that makes a tensor where another
 // one lies asks for its device.
-func LeaveMeta(g *ir.Graph, d ir.Device) {
+func leaveMeta(g *ir.Graph, d ir.Device) {
 	real := func(a ir.Arg) ir.Arg {
 		if from, ok := a.(ir.Device); ok && from.Kind() == ir.DeviceMeta {
 			return d

@@ -47,6 +47,11 @@ type Recording struct {
 	// has no name is _tensor_constant0 and so on.
 	State map[string]*torch.Tensor
 
+	// Device is what a graph names that was recorded on inputs without elements: they
+	// stand for tensors there. The tensors of a module that is recorded say it themselves.
+	// Default: the CPU.
+	Device ir.Device
+
 	// OnOperator is called with each node that was made of an operator, and with those
 	// that take its results apart. index counts the operators from 0.
 	OnOperator func(n *ir.Node, index int)
@@ -61,9 +66,13 @@ func Record(root any, inputs ...any) (*ir.GraphModule, error) {
 // operators that libtorch was called for, as a graph of ATen overloads. It is
 // make_fx for Go: what is seen is what was computed, by whatever code, and not
 // how it was written. Inputs may be tensors without elements, on the device meta:
-// then nothing is computed, and all sizes are known. The tensors of a module are taken
-// without elements, too; the graph holds those of the module, and names its device in
-// place of meta. Operators whose result depends on elements fail.
+// then nothing is computed, and all sizes are known. They stand for tensors of r.Device,
+// as fake tensors do in Python: on the CPU the operators are those of tensors with
+// elements; of other devices libtorch chooses as it does on meta. The tensors of a
+// module are taken without elements, too, and those of State on meta are not to be
+// used elsewhere meanwhile; the graph holds those of the module. What code makes beside
+// is made without elements, and other tensors that have some are constants. Operators
+// whose result depends on elements fail.
 //
 // Each leaf of the inputs is a placeholder, also where it is no tensor; numbers
 // among them are constants of the graph, and so is every size that was read. The
@@ -79,7 +88,7 @@ func (r Recording) Record(root any, inputs ...any) (*ir.GraphModule, error) {
 	}
 	b := &below{recording: r, graph: ir.NewGraph(), attrs: map[string]any{}, values: map[uintptr]ir.Arg{}, state: map[uintptr]stated{}}
 	defer b.close()
-	root, err := b.withoutElements(root, leaves)
+	root, inputs, leaves, err := b.withoutElements(root, inputs, leaves)
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +120,8 @@ func (r Recording) Record(root any, inputs ...any) (*ir.GraphModule, error) {
 	if err := b.output(); err != nil {
 		return nil, err
 	}
-	if d, ok := b.realDevice(); ok {
-		LeaveMeta(b.graph, d)
+	if b.onMeta {
+		leaveMeta(b.graph, b.device)
 	}
 	return ir.NewGraphModule(b.attrs, b.graph, ir.ClassName(className(root)))
 }
@@ -170,11 +179,6 @@ func (b *below) run(i int, root any, call func(args []any) (any, error), inputs,
 			return err
 		}
 	}
-	if b.recording.Functional {
-		if call, inputs, err = r.wrap(root, call, inputs); err != nil {
-			return err
-		}
-	}
 	var varying []*libtorch.Tensor
 	for _, v := range r.leaves {
 		if t, ok := v.(*torch.Tensor); ok && t != nil {
@@ -186,8 +190,17 @@ func (b *below) run(i int, root any, call func(args []any) (any, error), inputs,
 		}
 	}
 	var failed error
-	mode := libtorch.Recording{Leaf: b.recording.Leaf, Reads: b.recording.GuardReads, Functional: b.recording.Functional}
+	bare, err := b.claimed(r)
+	if err != nil {
+		return err
+	}
+	mode := libtorch.Recording{Leaf: b.recording.Leaf, Reads: b.recording.GuardReads, Functional: b.recording.Functional, Bare: bare}
 	r.events, err = libtorch.Record(mode, varying, func() {
+		if b.recording.Functional { // here, where tensors without elements say where they are
+			if call, inputs, failed = r.wrap(root, call, inputs); failed != nil {
+				return
+			}
+		}
 		var out any
 		if e := new(Tracer).protect(func() { out, failed = call(inputs) }); e != nil {
 			failed = e

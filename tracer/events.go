@@ -21,6 +21,8 @@ type below struct {
 	values    map[uintptr]ir.Arg              // of the first run: what stands for a tensor now, the last node that made or wrote it
 	state     map[uintptr]stated              // tensors that have a name
 	elements  map[*torch.Tensor]*torch.Tensor // what tensors of withoutElements stand for
+	onMeta    bool                            // an input has no elements
+	device    ir.Device                       // which the graph then names
 	constants int                             // how many have none
 	symbols   []symbol
 	sizes     [][]int64 // what the symbols are in each run

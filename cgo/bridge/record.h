@@ -19,6 +19,7 @@
 #include <memory>
 #include <unordered_set>
 
+#include "bare.h"
 #include "describe.h"
 #include "error.h"
 #include "value.h"
@@ -70,6 +71,7 @@ class Recording {
   bool derived(const at::Tensor& t) const { return t.defined() && derived_.count(t.unsafeGetTensorImpl()) != 0; }
   bool functional() const { return (flags_ & TFX_RECORD_FUNCTIONAL) != 0; }
   bool leaves() const { return (flags_ & TFX_RECORD_LEAF) != 0; }
+  bool bare() const { return (flags_ & TFX_RECORD_BARE) != 0; }
   bool reads() const { return (flags_ & TFX_RECORD_READS) != 0; }
 
   // fallback sees an operator as it was called.
@@ -83,6 +85,9 @@ class Recording {
     });
   }
 
+  // claim makes a tensor without elements say that it is on the CPU.
+  void claim(const at::Tensor& t) { without_.claim(t); }
+
   // leaf sees an operator below autograd. libtorch has excluded the keys above.
   static void leaf(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     Mode plain({});
@@ -92,7 +97,12 @@ class Recording {
       Mode again(plain.outside());  // its parts are seen
       return op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, *stack);
     }
-    r->call(op, stack, [&] { op.callBoxed(*stack); });
+    const auto run = [&] {
+      if (!r->bare()) return op.callBoxed(*stack);
+      r->without_.run(op, stack, [&] { op.callBoxed(*stack); });
+    };
+    if (!r->leaves()) return run();  // a part of an operator that was seen
+    r->call(op, stack, run);
   }
 
   size_t size() const { return events_.size(); }
@@ -191,6 +201,7 @@ class Recording {
   }
 
   const uint32_t flags_;
+  Bare without_;
   std::vector<Event> events_;
   std::vector<at::Tensor> held_;
   std::unordered_set<const c10::TensorImpl*> derived_;
@@ -284,7 +295,7 @@ class Unseen {
   std::optional<Mode> leaf_;
 };
 
-inline int32_t record_start(uint32_t flags, const uint64_t* inputs, uint64_t ninputs, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+inline int32_t record_start(uint32_t flags, const uint64_t* inputs, uint64_t ninputs, const uint64_t* bare, uint64_t nbare, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer&) {
     // once for the process, since a key has one fallback and we never unload
     static const auto* registered = new c10::RegistrationHandleRAII(c10::Dispatcher::singleton().registerFallback(
@@ -294,13 +305,13 @@ inline int32_t record_start(uint32_t flags, const uint64_t* inputs, uint64_t nin
     if (current != nullptr) throw Fault("bridge: this thread is recording already");
     auto r = std::make_unique<Recording>(flags);
     for (uint64_t i = 0; i < ninputs; i++) r->derive(tensor(inputs[i]));
+    for (uint64_t i = 0; i < nbare; i++) r->claim(tensor(bare[i]));
     if (flags & TFX_RECORD_FUNCTIONAL) {
       at::functionalization::impl::setFunctionalizationReapplyViewsTLS(true);
       c10::impl::tls_set_dispatch_key_included(c10::DispatchKey::Functionalize, true);
     }
-    if (flags & TFX_RECORD_LEAF) {
-      c10::impl::TorchDispatchModeTLS::set_state(Interpreter::mode());
-    } else {
+    if (flags & (TFX_RECORD_LEAF | TFX_RECORD_BARE)) c10::impl::TorchDispatchModeTLS::set_state(Interpreter::mode());
+    if (!(flags & TFX_RECORD_LEAF)) {
       c10::impl::tls_set_dispatch_key_included(Recording::kKey, true);
     }
     current = std::move(r);
@@ -310,7 +321,7 @@ inline int32_t record_start(uint32_t flags, const uint64_t* inputs, uint64_t nin
 inline int32_t record_stop(uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   c10::impl::tls_set_dispatch_key_included(Recording::kKey, false);
   const std::unique_ptr<Recording> r = std::move(Recording::current());
-  if (r != nullptr && r->leaves()) c10::impl::TorchDispatchModeTLS::set_state({});
+  if (r != nullptr && (r->leaves() || r->bare())) c10::impl::TorchDispatchModeTLS::set_state({});
   if (r != nullptr && r->functional()) {
     c10::impl::tls_set_dispatch_key_included(c10::DispatchKey::Functionalize, false);
     at::functionalization::impl::setFunctionalizationReapplyViewsTLS(false);

@@ -142,6 +142,7 @@ enum tfx_record_flag {
   TFX_RECORD_LEAF = 1,   // operators that are made of others give way to them
   TFX_RECORD_READS = 2,  // values that depend on the inputs may be read
   TFX_RECORD_FUNCTIONAL = 4,  // with leaves: writes become new values
+  TFX_RECORD_BARE = 8,  // nothing is computed
 };
 
 // tfx_api is the function table. No function keeps a pointer that it was given,
@@ -182,7 +183,7 @@ typedef struct tfx_api {
   int32_t (*remove_batch_dim)(const tfx_mode* m, uint64_t t, int64_t level, int64_t batch, int64_t out_dim, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
 
   // recording, by the calling thread and of what it calls itself
-  int32_t (*record_start)(uint32_t flags, const uint64_t* inputs, uint64_t ninputs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // inputs: tensors that vary
+  int32_t (*record_start)(uint32_t flags, const uint64_t* inputs, uint64_t ninputs, const uint64_t* bare, uint64_t nbare, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // inputs: tensors that vary; bare: those without elements
   int32_t (*record_stop)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // LIST of TUPLE: STR operator, TUPLE arguments, TUPLE results, LIST of INTS: tensor_info of each tensor in results
   int32_t (*functional_wrap)(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*functional_unwrap)(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
