@@ -36,7 +36,8 @@ func Dynamic(dims ...tracer.Dim) LowerOption {
 // args are the values of the placeholders, in order. nil takes tensors as the
 // placeholders' meta describes them, under [ir.MetaVal] or [ir.MetaTensorMeta]. Where
 // one of args is on the device meta the run is without elements: nothing is computed,
-// and the tensors of m are taken without elements, too. All sizes are fixed to those
+// the tensors of m are taken without elements, too, and the operators are those that
+// m's device would see, see [tracer.Recording.Record]. All sizes are fixed to those
 // of args, as with torch.fx.experimental.proxy_tensor.make_fx, but for those of [Dynamic].
 //
 // Each new node has, under [ir.MetaVal], what its value is; the meta of the node

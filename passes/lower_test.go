@@ -59,6 +59,7 @@ func TestLower(t *testing.T) {
 		{"computing", x, nil, "conv2d batch_norm relu adaptive_avg_pool2d flatten linear mul softmax"},
 		{"without elements", meta, nil, "conv2d batch_norm relu adaptive_avg_pool2d flatten linear mul softmax"},
 		{"leaves", x, []passes.LowerOption{passes.ToLeaves()}, "convolution empty native_batch_norm relu mean view t addmm mul _softmax"},
+		{"leaves without elements", meta, []passes.LowerOption{passes.ToLeaves()}, "convolution empty native_batch_norm relu mean view t addmm mul _softmax"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			low, err := passes.Lower(context.Background(), gm, []any{c.arg}, c.opts...)

@@ -55,3 +55,27 @@ func TestLowerOnMetaRefusesSizesOfElements(t *testing.T) {
 	require.ErrorIs(t, err, ir.ErrNotImplemented)
 	require.ErrorContains(t, err, "nonzero")
 }
+
+// A factory of a graph makes what is beside tensors without elements, also where no
+// device is named, and the constants of a graph keep theirs.
+func TestLowerOnMetaWithFactories(t *testing.T) {
+	x := bare(t, 3)
+	g := ir.NewGraph()
+	in := g.Placeholder("x")
+	ones := g.CallFunction(ir.FuncOf("torch.ones"), []ir.Arg{ir.Int(3), ir.Int(2)})
+	two := g.CallFunction(ir.FuncOf("torch.tensor"), []ir.Arg{ir.ListOf(ir.Float(1), ir.Float(2))})
+	g.Output(g.CallFunction(ir.FuncOf("torch.add"), []ir.Arg{g.CallFunction(ir.FuncOf("torch.matmul"), []ir.Arg{in, ones}), two}))
+	gm, err := ir.NewGraphModule(nil, g)
+	require.NoError(t, err)
+	for _, opts := range [][]passes.LowerOption{nil, {passes.ToLeaves()}} {
+		want, err := passes.Lower(context.Background(), gm, []any{torch.Randn(3)}, opts...)
+		require.NoError(t, err)
+		got, err := passes.Lower(context.Background(), gm, []any{x}, opts...)
+		require.NoError(t, err)
+		before, err := want.Code()
+		require.NoError(t, err)
+		after, err := got.Code()
+		require.NoError(t, err)
+		assert.Equal(t, before, after)
+	}
+}
