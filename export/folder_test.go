@@ -227,6 +227,8 @@ func FuzzParseRepr(f *testing.F) {
 	f.Add("ModuleList(  (0-2): 3 x Dropout(p=0.5, inplace=False)\n)")
 	f.Add("0((0): 0(= =0))")
 	f.Add("0(\t(000): 0(0))")
+	f.Add("0((000): 0('\n'))")
+	f.Add("0((000): 0([\n]))")
 	f.Fuzz(func(t *testing.T, text string) {
 		m := parseRepr(text)
 		again := parseRepr(m.Repr())

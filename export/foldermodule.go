@@ -300,6 +300,8 @@ func (p *reprReader) arg() (SavedArg, bool) {
 	name := ""
 	for ; p.pos < len(p.text); p.pos++ {
 		switch c := p.text[p.pos]; {
+		case c == '\n' && (quote != 0 || brackets > 0):
+			return SavedArg{}, false // what stands behind it may be indentation, or part of it
 		case quote != 0:
 			switch c {
 			case '\\':
