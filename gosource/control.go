@@ -44,9 +44,10 @@ func (u *unit) control(n *ir.Node) (v value, ok bool) {
 	case "invoke_subgraph", "wrap_with_set_grad_enabled", "wrap", "tag_activation_checkpoint":
 		// the graph, behind a flag or before a name that say nothing about values
 		at, rest := 0, 1
-		if name == "wrap_with_set_grad_enabled" {
+		switch name {
+		case "wrap_with_set_grad_enabled":
 			at, rest = 1, 2
-		} else if name == "invoke_subgraph" {
+		case "invoke_subgraph":
 			rest = 2
 		}
 		if len(args) < rest {

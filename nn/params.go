@@ -150,9 +150,10 @@ func cutTop(text, sep string) (before, after string, found bool) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case quote != 0:
-			if c == '\\' {
+			switch c {
+			case '\\':
 				i++
-			} else if c == quote {
+			case quote:
 				quote = 0
 			}
 		case c == '\'' || c == '"':

@@ -26,8 +26,8 @@ type Tensor struct {
 
 // is reports whether x and y are one tensor, as Python's "is" tells: two of Go may
 // be handles of it, as an in-place method returns its receiver.
-func (x *Tensor) is(y *Tensor) bool {
-	return x == y || x.real() && y.real() && x.handle.Same(&y.handle)
+func (t *Tensor) is(other *Tensor) bool {
+	return t == other || t.real() && other.real() && t.handle.Same(&other.handle)
 }
 
 // FromHandle returns the tensor of a handle, which now belongs to the tensor.
