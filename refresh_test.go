@@ -15,6 +15,14 @@ import (
 	"github.com/torchfx-go/torchfx/passes"
 )
 
+// notedFalsely names values whose notes are wrong in the file: torch 2.12 and earlier
+// gave the states of an LSTM a dimension that they do not have.
+var notedFalsely = map[string][]string{
+	"2.5.1/lstm":  {"lstm_input", "getitem_1", "getitem_2"},
+	"2.8.0/lstm":  {"lstm_input", "getitem_1", "getitem_2"},
+	"2.12.1/lstm": {"lstm", "getitem_1", "getitem_2"},
+}
+
 // What is noted of the values of a program that was not changed is true: graphs
 // in graphs and numbers that depend on elements included.
 func TestNothingToRefresh(t *testing.T) {
@@ -31,12 +39,14 @@ func TestNothingToRefresh(t *testing.T) {
 				}
 				defer p.Close()
 				noted := valuesOf(p.Module(), map[*ir.Node]any{})
+				var changed []string
 				for _, n := range passes.RefreshValues(t.Context(), p.Module(), bounds(p)) {
 					if noted[n] == nil {
 						continue // the call of the guards, and copies that the file has as outputs
 					}
-					t.Errorf("%s is noted as %v", n.Format(), n.Meta().Get(ir.MetaVal))
+					changed = append(changed, n.Name())
 				}
+				assert.Equal(t, notedFalsely[release+"/"+c.Name()], changed)
 			})
 		}
 	}

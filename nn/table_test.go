@@ -89,7 +89,7 @@ func TestFormsAreThoseOfTorch(t *testing.T) {
 	have := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		columns := strings.Split(strings.TrimRight(line, "\n"), "\t")
-		if len(columns) == 5 && columns[3]+columns[4] != "" {
+		if len(columns) == 6 && columns[3]+columns[4] != "" {
 			have[strings.Fields(columns[0])[0]] = columns[3] + "; " + columns[4]
 		}
 	}
