@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	torchfx "github.com/torchfx-go/torchfx"
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/examples/vision"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
@@ -55,6 +56,26 @@ func TestRecordPrograms(t *testing.T) {
 			t.Run("top", func(t *testing.T) { c.recordBelow(t, tracer.Recording{}, want.Top) })
 			t.Run("leaf", func(t *testing.T) { c.recordBelow(t, tracer.Recording{Leaf: true}, want.Leaf) })
 		})
+	}
+}
+
+// An operator of a library that has a kernel of its own is itself at both levels, as
+// in make_fx; its kernel's operators are not the program's.
+func TestRecordCustomOperators(t *testing.T) {
+	require.NoError(t, libtorch.OpenLibrary(testenv.FixtureOperators(t)))
+	for name, want := range map[string][]string{
+		"custom_op":          {"fixtures::halves", "fixtures::scale_shift", "fixtures::scale_shift", "aten::add.Tensor"},
+		"custom_op_mutating": {"aten::add.Tensor", "fixtures::bump_", "aten::mul.Tensor"},
+	} {
+		found, err := Find([]string{testenv.Fixtures(t, "pt2/2.15.0/"+name)}, nil)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		c := found[0]
+		c.meta, err = readMeta(c.Dir)
+		require.NoError(t, err)
+		for level, r := range map[string]tracer.Recording{"top": {}, "leaf": {Leaf: true}} {
+			t.Run(name+"/"+level, func(t *testing.T) { c.recordBelow(t, r, want) })
+		}
 	}
 }
 
