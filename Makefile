@@ -42,7 +42,7 @@ test: setup $(testsum) ## all tests: pure Go, vet, race detector, memory debuggi
 	@echo "== 4/5 what calls allocate, which the race detector would change"
 	@TORCHFX_REQUIRE_LIBTORCH=1 $(GO) test -json -run Allocate ./torchops | $(testsum) "allocations"
 	@echo "== 5/5 the bridge with a collection before every crossing: a missing KeepAlive fails here"
-	@TORCHFX_REQUIRE_LIBTORCH=1 GOGC=1 $(GO) test -tags torchfx_debug -timeout 12m -json ./cgo/... ./torchops/... | $(testsum) "debug"
+	@TORCHFX_REQUIRE_LIBTORCH=1 GOGC=1 $(GO) test -tags torchfx_debug -timeout 30m -json ./cgo/... ./torchops/... | $(testsum) "debug"
 
 $(testsum): scripts/testsum/main.go
 	@$(GO) build -o $@ ./scripts/testsum
