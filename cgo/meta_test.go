@@ -121,8 +121,11 @@ func TestMetaCalls(t *testing.T) {
 	data, err := export.OpenSafetensors(filepath.Join(dir, "tensors.safetensors"))
 	require.NoError(t, err)
 	defer data.Close()
-	same, listed := 0, map[string]bool{}
+	same, listed, seen := 0, map[string]bool{}, 0
 	for c, line := range calls(t, filepath.Join(dir, "aten.jsonl")) {
+		if seen++; libtorch.Debug && seen%20 != 0 {
+			continue // a collection before each crossing takes ten minutes for all
+		}
 		cpu, meta := replayOf(c, data, false), replayOf(c, data, true)
 		want, err := cpu.make()
 		if err == nil {
@@ -147,6 +150,9 @@ func TestMetaCalls(t *testing.T) {
 		default:
 			t.Errorf("%s: %v\n  %s", c.Fn, err, line[:min(400, len(line))])
 		}
+	}
+	if libtorch.Debug {
+		return
 	}
 	for _, fn := range append(ofElements, slices.Collect(maps.Keys(differOnMeta))...) {
 		assert.True(t, listed[fn], "%s is listed and looks as on the CPU", fn)
