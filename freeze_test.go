@@ -94,5 +94,5 @@ func ExampleProgram_Freeze() {
 	// fold-batch-norm: conv2d_1: batch_norm_1 folded into it
 	// fold-batch-norm: conv2d_2: batch_norm_2 folded into it
 	// fold-batch-norm: linear: batch_norm_3 folded into it
-	// 4 places rewritten, 25 attributes dropped, tolerance 0.0001
+	// rewritten: 4, attributes dropped: 25, tolerance: 0.0001
 }

@@ -108,6 +108,13 @@ func (f *Func) Kind() FuncKind { return f.kind }
 // "aten::relu" where the overload is the default one; "" for other kinds.
 func (f *Func) Op() string { return f.op }
 
+// Packet returns the name without an overload, "add" for aten::add.Tensor; it is what
+// make_fx and torch.export name a node after.
+func (f *Func) Packet() string {
+	name, _, _ := strings.Cut(f.Base(), ".")
+	return name
+}
+
 // Base returns what Python's __name__ is: "relu" for torch.relu, "add.Tensor"
 // for an overload, "cond" for a higher-order operator.
 func (f *Func) Base() string {

@@ -159,7 +159,7 @@ func (r *FreezeReport) String() string {
 	for _, k := range r.Kept {
 		fmt.Fprintf(&b, "%s: %s left: %s\n", k.Rewrite, k.Node, k.Why)
 	}
-	fmt.Fprintf(&b, "%d places rewritten, %d attributes dropped, tolerance %g\n", len(r.Applied), len(r.Dropped), r.Tolerance())
+	fmt.Fprintf(&b, "rewritten: %d, attributes dropped: %d, tolerance: %g\n", len(r.Applied), len(r.Dropped), r.Tolerance())
 	return b.String()
 }
 

@@ -432,5 +432,5 @@ func ExampleFreeze() {
 	// Output:
 	// pack-convolutions: convolution_pointwise: conv2d, relu: weight [4 4 3 3], stride [1 1], padding [0 0], groups 1, input [1 4 8 8]
 	// pack-convolutions: contiguous: convolution_pointwise is laid out again for output
-	// 2 places rewritten, 1 attributes dropped, tolerance 0.0001
+	// rewritten: 2, attributes dropped: 1, tolerance: 0.0001
 }

@@ -114,9 +114,8 @@ func (f *freezer) call(at, like *ir.Node, op string, args ...ir.Arg) (*ir.Node, 
 		return nil, err
 	}
 	defer restore()
-	_, name, _ := strings.Cut(op, "::")
-	name, _, _ = strings.Cut(name, ".")
-	n := f.graph.CallFunction(ir.OverloadOf(op), args, ir.Name(strings.Trim(name, "_")))
+	fn := ir.OverloadOf(op)
+	n := f.graph.CallFunction(fn, args, ir.Name(strings.Trim(fn.Packet(), "_")))
 	n.Meta().CopyFrom(like.Meta())
 	return n, nil
 }

@@ -118,7 +118,7 @@ func (f *frame) callKw(fn *ir.Func, args []ir.Arg, kw []ir.Keyword) *ir.Node {
 	for i, k := range kw {
 		kw[i] = ir.Kw(k.Name, f.localize(k.Value))
 	}
-	return f.graph.CallFunction(fn, args, ir.Kwargs(kw...))
+	return f.graph.CallFunction(fn, args, ir.Kwargs(kw...), ir.Name(fn.Packet()))
 }
 
 // module ends the frame: inputs come first, then the operands.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -187,7 +186,8 @@ func (b *below) operator(i int, column []*libtorch.Recorded) error {
 	if err != nil {
 		return err
 	}
-	n := b.graph.CallFunction(ir.OverloadOf(schema.Op), args, ir.Kwargs(kwargs...), ir.Name(operatorName(schema.Op)))
+	fn := ir.OverloadOf(schema.Op)
+	n := b.graph.CallFunction(fn, args, ir.Kwargs(kwargs...), ir.Name(fn.Packet()))
 	if err := b.results(n, column); err != nil {
 		return err
 	}
@@ -198,13 +198,6 @@ func (b *below) operator(i int, column []*libtorch.Recorded) error {
 		}
 	}
 	return nil
-}
-
-// operatorName is what make_fx and export name a node after: "add" for "aten::add.Tensor".
-func operatorName(op string) string {
-	_, name, _ := strings.Cut(op, "::")
-	name, _, _ = strings.Cut(name, ".")
-	return name
 }
 
 // results notes what stands for the results of n, and what is known of them.
