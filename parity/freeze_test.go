@@ -1,14 +1,10 @@
 package parity
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	libtorch "github.com/torchfx-go/torchfx/cgo"
-	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/passes"
@@ -20,25 +16,8 @@ import (
 // strides, what it writes into its inputs and its state, and what it refuses. Packed
 // kernels are taken wherever there are some, measured to be faster or not.
 func TestFrozenRecordedPrograms(t *testing.T) {
-	testenv.Libtorch(t)
-	require.NoError(t, libtorch.OpenLibrary(testenv.FixtureOperators(t)))
-	root := testenv.Fixtures(t, "pt2")
-	dirs, err := filepath.Glob(filepath.Join(root, "*", "*"))
-	require.NoError(t, err)
-	require.NotEmpty(t, dirs)
 	applied := map[string]int{}
-	for _, dir := range dirs {
-		if _, err := os.Stat(filepath.Join(dir, "model.pt2")); err != nil {
-			continue
-		}
-		name, err := filepath.Rel(root, dir)
-		require.NoError(t, err)
-		t.Run(name, func(t *testing.T) {
-			meta, err := readMeta(dir)
-			require.NoError(t, err)
-			compareFrozen(t, &Case{Dir: dir, meta: meta}, applied)
-		})
-	}
+	eachProgram(t, func(t *testing.T, c *Case) { compareFrozen(t, c, applied) })
 	for _, name := range []string{"functional", "fold-constants", "drop-identities", "fold-batch-norm", "pack-lstms", "pack-convolutions", "pack-linears"} {
 		require.Positive(t, applied[name], "no recorded program is rewritten by %s", name)
 	}
