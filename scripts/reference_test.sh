@@ -60,6 +60,8 @@ if [[ -z $only ]]; then
   go test ./examples/vision -count=1 -run TestAgainstTorchvision
   # what tests take for torch.fx's results is what it gives
   "$python" scripts/record_members.py scripts/upstreamtests/members.txt
+  "$python" scripts/record_random_fx.py 300 "$cases/random_fx" $RANDOM
+  TORCHFX_RECORDINGS=$PWD/$cases/random_fx go test ./ir -count=1 -run 'TestReplayRandom|TestParseRandom'
   "$python" scripts/record_hooks.py | cmp - ir/testdata/hooks.json
   "$python" scripts/record_signatures.py 2>/dev/null | cmp - passes/signatures.txt
   "$python" scripts/record_passes.py 2>/dev/null | cmp - passes/testdata/passes.json
