@@ -287,12 +287,8 @@ func (o *operation) number() (any, bool, error) {
 	case "aten::Float", "aten::FloatImplicit":
 		dtype = ir.Float64
 	case "aten::Bool":
-		if f := x.Func(); f != nil && f.Kind() == ir.Overload {
-			_, name, _ := strings.Cut(f.Op(), "::")
-			name, _, _ = strings.Cut(name, ".")
-			if slices.Contains(predicates, name) {
-				return truthValue{x}, true, nil
-			}
+		if f := x.Func(); f != nil && f.Kind() == ir.Overload && slices.Contains(predicates, f.Packet()) {
+			return truthValue{x}, true, nil
 		}
 		return truthValue{o.f.call("torch.ops.aten.ne.Scalar", x, ir.Int(0))}, true, nil
 	}
