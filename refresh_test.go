@@ -71,6 +71,8 @@ func TestRefreshOfWhatARewriteAdds(t *testing.T) {
 		{"unbacked_split", "", "getitem_3", "f32[u1]"},
 		{"unbacked_float", "", "mul", "f32[3]"},
 		{"no_grad_region", "", "", "f32["},
+		{"autocast_region", "", "", "f32["},
+		{"autocast_region", "submod_1", "", "bf16["},
 		{"nested_region", "", "", "f32["},
 	} {
 		t.Run(test.program+" "+test.subgraph+" "+test.after, func(t *testing.T) {
@@ -170,4 +172,81 @@ func bounds(p *torchfx.Program) func(string) (int64, int64) {
 		}
 		return -1 << 62, 1 << 62
 	}
+}
+
+// What a rewrite does not note in a region, autocast's or another, is found out: it is
+// what torch.export noted.
+func TestRefreshInRegions(t *testing.T) {
+	testenv.Libtorch(t)
+	for _, program := range programsWithRegions(t) {
+		t.Run(filepath.Base(filepath.Dir(program)), func(t *testing.T) {
+			p, err := torchfx.Load(program)
+			require.NoError(t, err)
+			defer p.Close()
+			noted := map[*ir.Node]any{}
+			forgetRegions(p.Module(), noted)
+			require.NotEmpty(t, noted)
+			passes.RefreshValues(t.Context(), p.Module(), bounds(p))
+			for n, want := range noted {
+				assert.Equal(t, textOf(want), textOf(n.Meta().Get(ir.MetaVal)), n.Format())
+			}
+		})
+	}
+}
+
+// programsWithRegions are those of the fixtures, and of TORCHFX_CASES.
+func programsWithRegions(t *testing.T) (paths []string) {
+	folders := []string{testenv.Fixtures(t, "pt2/2.15.0")}
+	if cases := os.Getenv("TORCHFX_CASES"); cases != "" {
+		folders = append(folders, cases)
+	}
+	for _, folder := range folders {
+		for _, name := range []string{"autocast_region", "no_grad_region", "made_mixed_precision", "made_regions", "made_regions_dynamic"} {
+			path := filepath.Join(folder, name, "model.pt2")
+			if _, err := os.Stat(path); err == nil {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}
+
+// forgetRegions removes what is noted of the calls in regions.
+func forgetRegions(m *ir.GraphModule, noted map[*ir.Node]any) {
+	for call := range m.Graph().Nodes() {
+		if call.Func() == nil || !strings.HasPrefix(call.Func().Name(), "torch.ops.higher_order.wrap_with_") {
+			continue
+		}
+		for _, in := range call.Inputs() {
+			v, _ := m.Attr(in.Target().String())
+			sub, ok := v.(*ir.GraphModule)
+			if !ok || in.Op() != ir.GetAttr {
+				continue
+			}
+			forgetRegions(sub, noted)
+			for n := range sub.Graph().Nodes() {
+				if val, ok := n.Meta().Get(ir.MetaVal).(ir.TensorMeta); ok && n.Op() == ir.CallFunction && !unbacked(val) {
+					noted[n] = val
+					n.Meta().Delete(ir.MetaVal)
+				}
+			}
+		}
+	}
+}
+
+// unbacked reports whether a size depends on elements: no run without them tells it.
+func unbacked(val ir.TensorMeta) bool {
+	for _, s := range val.Sizes {
+		if s.Expr() != nil && strings.Contains(s.Expr().String(), "u") {
+			return true
+		}
+	}
+	return false
+}
+
+func textOf(val any) string {
+	if v, ok := val.(ir.TensorMeta); ok {
+		return v.Text(true, true)
+	}
+	return "nothing"
 }

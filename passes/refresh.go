@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
@@ -29,6 +30,7 @@ type refresher struct {
 	known   map[string]bool
 	bound   func(symbol string) (least, greatest int64)
 	device  ir.Device
+	region  *libtorch.Autocast // of autocast, in which the graph is; nil for none
 }
 
 // A candidate is an expression with its value in each sample.
@@ -51,13 +53,14 @@ type candidate struct {
 // not work at these sizes stands as it is noted: the symbols that it brings are as good as those of the inputs for what comes
 // behind. The graphs of a higher-order operator are refreshed in turn; those that get its
 // operands as they are take what is known of these, and what they return is the
-// result, of a condition that of its first branch. That of autocasting keeps what is
-// noted in it. bound says within what a symbol lies; it may be nil.
+// result, of a condition that of its first branch. One in a region of autocast runs in it,
+// where that is the CPU's; what is noted in regions of other devices stays. bound says
+// within what a symbol lies; it may be nil.
 func RefreshValues(ctx context.Context, m *ir.GraphModule, bound func(symbol string) (least, greatest int64)) []*ir.Node {
 	if bound == nil {
 		bound = func(string) (least, greatest int64) { return math.MinInt64, math.MaxInt64 }
 	}
-	return refresh(ctx, m, bound, nil)
+	return refresh(ctx, m, bound, nil, nil)
 }
 
 // maxRounds bounds how often a graph is refreshed because a result of one of its
@@ -65,12 +68,12 @@ func RefreshValues(ctx context.Context, m *ir.GraphModule, bound func(symbol str
 const maxRounds = 8
 
 // refresh is RefreshValues for a graph among others, whose symbols have the values
-// around.
-func refresh(ctx context.Context, m *ir.GraphModule, bound func(string) (int64, int64), around map[string]int64) []*ir.Node {
+// around, and which is in a region of autocast or in none.
+func refresh(ctx context.Context, m *ir.GraphModule, bound func(string) (int64, int64), around map[string]int64, region *libtorch.Autocast) []*ir.Node {
 	var all []*ir.Node
 	for range maxRounds {
 		r := &refresher{graph: m.Graph(), nodes: map[*ir.Node]*ir.Node{}, first: map[string]int64{}, loose: map[string]bool{},
-			sources: map[*ir.Node]bool{}, known: map[string]bool{}, bound: bound, device: ir.NewDevice(ir.DeviceCPU, -1)}
+			sources: map[*ir.Node]bool{}, known: map[string]bool{}, bound: bound, device: ir.NewDevice(ir.DeviceCPU, -1), region: region}
 		for _, s := range slices.Sorted(maps.Keys(around)) {
 			r.first[s], r.symbols = around[s], append(r.symbols, s)
 		}
@@ -254,6 +257,14 @@ func (r *refresher) run(ctx context.Context, m *ir.GraphModule, sample map[strin
 			return
 		}
 	}
+	if r.region == nil {
+		r.runHere(ctx, m, sample)
+		return
+	}
+	underAutocast(func() { r.runHere(ctx, m, sample) })
+}
+
+func (r *refresher) runHere(ctx context.Context, m *ir.GraphModule, sample map[string]int64) {
 	var args []any
 	var made []*torch.Tensor
 	defer func() {
@@ -285,7 +296,7 @@ func (r *refresher) run(ctx context.Context, m *ir.GraphModule, sample map[strin
 			return v, err == nil
 		}
 	}
-	out, _ := ShapeProp(ctx, r.module, args, OnMeta(), noted, EachValue(func(n *ir.Node, v any) { seen[r.nodes[n]] = v }))
+	out, _ := ShapeProp(ctx, r.module, args, OnMeta(), inRegion(r.region), noted, EachValue(func(n *ir.Node, v any) { seen[r.nodes[n]] = v }))
 	closeAll(out)
 	if len(r.seen) > 0 && len(seen) < len(r.seen[0]) || len(seen) <= len(args) {
 		return

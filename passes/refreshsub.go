@@ -12,16 +12,18 @@ import (
 // are, and whether it returns what its first graph returns.
 var passing = map[string]bool{
 	"cond": true, "invoke_subgraph": true, "wrap_with_set_grad_enabled": true, "wrap": true,
-	"tag_activation_checkpoint": true, "strict_mode": true, "while_loop": false,
+	"wrap_with_autocast": true, "tag_activation_checkpoint": true, "strict_mode": true, "while_loop": false,
 }
-
-var autocast = ir.FuncOf("torch.ops.higher_order.wrap_with_autocast")
 
 // subgraphs refreshes the graphs that a higher-order operator calls, and what is noted
 // of its result where that follows from them; changed says whether it became another.
 func (r *refresher) subgraphs(ctx context.Context, m *ir.GraphModule, call *ir.Node) (stale []*ir.Node, changed bool) {
+	region := r.region
 	if call.Func() == autocast {
-		return nil, false // what its graph computes depends on more than its inputs
+		var ok bool
+		if region, ok = regionOf(call); !ok {
+			return nil, false
+		}
 	}
 	var graphs []*ir.GraphModule
 	var operands []ir.Arg
@@ -40,7 +42,7 @@ func (r *refresher) subgraphs(ctx context.Context, m *ir.GraphModule, call *ir.N
 		if direct {
 			r.pass(operands, sub)
 		}
-		stale = append(stale, refresh(ctx, sub, r.bound, r.first)...)
+		stale = append(stale, refresh(ctx, sub, r.bound, r.first, region)...)
 	}
 	if !returns || len(graphs) == 0 {
 		return stale, false

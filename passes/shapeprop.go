@@ -42,12 +42,12 @@ func EachValue(f func(n *ir.Node, value any)) ShapeOption {
 // cause; nodes before it stay annotated. Follows torch.fx.passes.shape_prop; the
 // memory format that it notes follows from sizes and strides, see [MemoryFormatOf].
 func ShapeProp(ctx context.Context, m *ir.GraphModule, args []any, opts ...ShapeOption) (any, error) {
-	p := &shapeProp{graph: m.Graph(), tensors: map[*torch.Tensor]*torch.Tensor{}, modules: map[nn.Module]nn.Module{}}
+	p := &shapeProp{graph: m.Graph(), mode: libtorch.Mode{Grad: true, Threads: 1}, tensors: map[*torch.Tensor]*torch.Tensor{}, modules: map[nn.Module]nn.Module{}}
 	defer p.close()
 	for _, o := range opts {
 		o(p)
 	}
-	run := []interpreter.Option{interpreter.WithMode(libtorch.Mode{Grad: true, Threads: 1}),
+	run := []interpreter.Option{interpreter.WithMode(p.mode),
 		interpreter.WithHandler(interpreter.Around(shapeHandler{prop: p}, p.annotate))}
 	if p.onMeta {
 		run = append(run, interpreter.InSubgraphs())
@@ -66,6 +66,7 @@ func ShapeProp(ctx context.Context, m *ir.GraphModule, args []any, opts ...Shape
 type shapeProp struct {
 	graph   *ir.Graph
 	onMeta  bool
+	mode    libtorch.Mode
 	observe func(n *ir.Node, value any)
 	instead func(n *ir.Node, failed bool) (v any, ok bool) // the value of a node that is not to run, or that failed
 	tensors map[*torch.Tensor]*torch.Tensor                // of the module and its arguments -> without elements

@@ -228,12 +228,36 @@ class MixedPrecision(nn.Module):
             return y, z, w, torch.cat([y, x], 0), y.softmax(-1), F.layer_norm(y, (3,))
 
 
+class Regions(nn.Module):
+    """Autocast, in it one without and one without gradients, and sizes that depend on elements."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        with torch.autocast("cpu", torch.bfloat16):
+            y = self.norm(self.first(x))
+            z = torch.softmax(y, -1)
+            w = torch.cat([y, z])
+            with torch.no_grad():
+                v = self.last(w.relu())
+            with torch.autocast("cpu", enabled=False):
+                u = y.float() @ torch.ones(6, 2)
+            q = torch.matmul(u, torch.ones(2, 5))
+            out = y, z, w, v, u, q, torch.nonzero(q)[:, 0], q.double() @ torch.ones(5, 2, dtype=torch.float64), y @ y.transpose(0, 1)
+        with torch.autocast("cpu", torch.float16):
+            return *out, self.first(x)
+
+
 for _d in (None, "functional"):
     program("counter" + (f"_{_d}" if _d else ""), Counter, lambda: (r(3),), decompose=_d)
 program("tied", Tied, lambda: (torch.tensor([1, 2]),))
 program("names", Names, lambda: (r(2), r(2)))
 program("recurrent", Recurrent, lambda: (r(2, 5, 3),))
 program("mixed_precision", MixedPrecision, lambda: (r(2, 3),))
+program("regions", Regions, lambda: (r(5, 4),))
+program("regions_dynamic", Regions, lambda: (r(5, 4),), lambda: (r(3, 4),), dynamic=({0: Dim("n", min=2, max=50)},))
 
 
 # Control flow and transforms.
