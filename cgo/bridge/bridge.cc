@@ -10,7 +10,7 @@
 #include "meta.h"
 #include "mode.h"
 #include "operator.h"
-#include "planrun.h"
+#include "planentry.h"
 #include "process.h"
 #include "record.h"
 #include "script.h"

@@ -1,6 +1,6 @@
 // Plans: a compiled graph is a list of steps over numbered slots. This file holds
-// the program and how it is read from the word stream; planmemory.h plans where
-// values lie, planrun.h runs.
+// the program and how it is read from the word stream; planwatch.h and planmemory.h
+// plan where values lie, planrun.h runs.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 #include "lanes.h"
 #include "operator.h"
-#include "planmemory.h"
+#include "planwatch.h"
 #include "value.h"
 
 namespace tfx {
@@ -116,6 +116,19 @@ struct Step {
   std::vector<int32_t> frees;    // slots to empty afterwards
   int64_t target = 0;            // of jumps, a step; of ENTER, a mode
 };
+
+// each_slot calls f with the slots that a step reads.
+template <class F>
+void each_slot(const Step& s, F&& f) {
+  const auto walk = [&](const auto& self, const std::vector<Operand>& list) -> void {
+    for (const Operand& o : list) {
+      if (o.kind == Operand::kSlot) f(o.slot);
+      if (o.kind == Operand::kList) self(self, *o.items);
+    }
+  };
+  walk(walk, s.operands);
+  for (const Overload& o : s.overloads) walk(walk, o.args);
+}
 
 // What pointwise steps are done together: none, those that it makes faster, or for
 // tests all that can be.
