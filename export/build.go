@@ -11,6 +11,7 @@ import (
 // what is wrong and goes on.
 type builder struct {
 	faults     *faults
+	decoder    *decoder // for the value tables
 	catalogue  *ir.Catalogue
 	record     string
 	release    release         // of the torch that exported, 0 where that is unknown
@@ -128,11 +129,7 @@ func (s *scope) define(name string, n *ir.Node) {
 		s.fault(ir.ErrFormat, "value %s has no entry in the value tables", clip(name))
 		return
 	}
-	val, further := s.value(name, entry)
-	n.Meta().Set(ir.MetaVal, val)
-	if further != "" {
-		n.Meta().Set(metaFurtherValue, further)
-	}
+	n.Meta().Set(ir.MetaVal, s.value(name, entry))
 }
 
 // use returns the node that yields a value.

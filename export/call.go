@@ -84,7 +84,6 @@ func (s *scope) results(n *nodeJSON, fn *ir.Func, meta metadata, args []ir.Arg, 
 		node := s.create(ir.CallFunction, fn, args, name, kwargs...)
 		s.define(name, node)
 		s.finish(node, meta)
-		n.addFurther(node.Meta())
 		return
 	}
 	opts := []ir.NodeOption{ir.Kwargs(kwargs...)}
@@ -103,7 +102,6 @@ func (s *scope) results(n *nodeJSON, fn *ir.Func, meta metadata, args []ir.Arg, 
 		s.takeApart(node, meta, n.outputs)
 	}
 	s.finish(node, meta)
-	n.addFurther(node.Meta())
 }
 
 // takeApart makes the getitems of a call. The whole result has a name too: that

@@ -77,7 +77,7 @@ func (b *builder) signatureModule(g *graphJSON) (*ir.GraphModule, []any) {
 		vals[i] = any(ir.None{})
 		switch entry, ok := g.values[out.ref]; {
 		case ok:
-			vals[i], _ = s.value(out.ref, entry)
+			vals[i] = s.value(out.ref, entry)
 		case out.ref != "":
 			s.fault(ir.ErrFormat, "value %s has no entry in the value tables", clip(out.ref))
 		case out.lit != nil:

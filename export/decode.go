@@ -11,14 +11,12 @@ import (
 // fault: it notes where and what, leaves the zero value, and goes on.
 type decoder struct {
 	faults  *faults
-	record  string            // the record under reading, for messages
-	where   []string          // what we are in, outermost first
-	newer   bool              // the file's minor version is above ours
-	foreign bool              // some object has a field that is not known
-	kept    map[string]string // such fields, by their place
-	path    string            // of the subgraph under reading
-	old     bool              // schema 7 is read
-	graphs  int               // nested graphs around us
+	record  string   // the record under reading, for messages
+	where   []string // what we are in, outermost first
+	newer   bool     // the file's minor version is above ours
+	foreign bool     // some object has a field that is not known
+	old     bool     // schema 7 is read
+	graphs  int      // nested graphs around us
 
 	signatureOnly bool // leave the nodes of the graph out
 }

@@ -219,12 +219,9 @@ func (d *decoder) graphArgument(v jsonValue, a *argument) {
 		return
 	}
 	defer d.in("subgraph " + a.ref)()
-	outer := d.path
-	d.path = subPath(outer, a.ref)
 	d.graphs++
 	a.more = &argumentMore{graph: d.graph(f[1])}
 	d.graphs--
-	d.path = outer
 }
 
 // subPath is the path of a subgraph: the names of those around it, joined.

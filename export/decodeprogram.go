@@ -31,7 +31,6 @@ func (d *decoder) program(v jsonValue) *programJSON {
 	if !d.version(vals[3], p) {
 		return nil
 	}
-	d.keep("program", v, programFields)
 	p.verifiers = d.strings(vals[4], "verifiers")
 	p.torch = d.str(vals[5], "torch_version")
 	p.guards = d.strings(vals[6], "guards_code")
@@ -84,7 +83,6 @@ func (d *decoder) ranges(v jsonValue) []rangeJSON {
 		if !d.object(item, rangeFields, f[:]) {
 			return
 		}
-		d.keep("range "+key, item, rangeFields)
 		out = append(out, rangeJSON{key, d.bound(f[0]), d.bound(f[1])})
 	})
 	return out
@@ -103,7 +101,6 @@ func (d *decoder) module(v jsonValue, m *graphModuleJSON) {
 	if !d.object(v, moduleFields, f[:]) {
 		return
 	}
-	d.keep("graph module", v, moduleFields)
 	if f[0].is() {
 		m.graph = d.graph(f[0])
 	}
@@ -114,6 +111,8 @@ func (d *decoder) module(v jsonValue, m *graphModuleJSON) {
 	d.table(f[3], "metadata", func(key string, item jsonValue) {
 		if key == "custom" {
 			m.custom = d.str(item, "custom")
+		} else {
+			d.foreign = true
 		}
 	})
 	d.table(f[4], "treespec_namedtuple_fields", func(key string, item jsonValue) {
@@ -132,7 +131,6 @@ func (d *decoder) graph(v jsonValue) *graphJSON {
 	if !d.object(v, graphFields, f[:]) {
 		return nil
 	}
-	d.keep("graph "+d.path, v, graphFields)
 	entries := 0
 	for _, i := range []int{3, 4, 5, 7, 8} {
 		if f[i].is() {
@@ -172,7 +170,7 @@ func (d *decoder) node(i int, v jsonValue) nodeJSON {
 		return nodeJSON{}
 	}
 	// name and outputs come first, because they name the node in messages about the rest
-	n := nodeJSON{further: d.further(v, nodeFields)}
+	n := nodeJSON{}
 	if f[5].is() && !f[5].null() {
 		n.name = d.str(f[5], "name")
 	}
@@ -188,9 +186,10 @@ func (d *decoder) node(i int, v jsonValue) nodeJSON {
 	}
 	d.list(f[1], "inputs", func(_ int, item jsonValue) { n.inputs = append(n.inputs, d.namedArgument(item)) })
 	d.table(f[3], "metadata", func(key string, item jsonValue) {
-		// values that are no strings load in Python too; nothing here needs them
 		if s, ok := item.str(); ok {
 			n.meta = append(n.meta, stringPair{key, s})
+		} else {
+			d.foreign = true // loads in Python too; nothing here needs it
 		}
 	})
 	return n
@@ -213,7 +212,7 @@ func (d *decoder) namedArgument(v jsonValue) namedArgument {
 	if !d.object(v, argFields, f[:]) {
 		return namedArgument{}
 	}
-	a := namedArgument{name: d.str(f[0], "name"), further: d.further(v, argFields)}
+	a := namedArgument{name: d.str(f[0], "name")}
 	if a.name != "" {
 		defer d.in("argument " + clip(a.name))()
 	}
@@ -236,7 +235,6 @@ func (d *decoder) signature(v jsonValue, m *graphModuleJSON) {
 	if !d.object(v, signatureFields, f[:]) {
 		return
 	}
-	d.keep("signature", v, signatureFields)
 	d.list(f[0], "input_specs", func(i int, item jsonValue) {
 		defer d.in("input spec " + strconv.Itoa(i))()
 		m.inputs = append(m.inputs, d.inputSpec(item))
@@ -253,7 +251,6 @@ func (d *decoder) moduleCall(v jsonValue) moduleCallJSON {
 		return moduleCallJSON{}
 	}
 	c := moduleCallJSON{fqn: d.str(f[0], "fqn")}
-	d.keep("call "+c.fqn, v, callFields)
 	if !f[1].is() {
 		return c
 	}
@@ -262,7 +259,6 @@ func (d *decoder) moduleCall(v jsonValue) moduleCallJSON {
 	if !d.object(f[1], callSignature, s[:]) {
 		return c
 	}
-	d.keep("call signature "+c.fqn, f[1], callSignature)
 	c.signature = &moduleSignatureJSON{inSpec: d.str(s[2], "in_spec"), outSpec: d.str(s[3], "out_spec"), argNames: d.strings(s[4], "forward_arg_names")}
 	d.list(s[0], "inputs", func(_ int, item jsonValue) { c.signature.inputs = append(c.signature.inputs, d.argument(item)) })
 	d.list(s[1], "outputs", func(_ int, item jsonValue) { c.signature.outputs = append(c.signature.outputs, d.argument(item)) })

@@ -1,10 +1,6 @@
 package export
 
-import (
-	"cmp"
-
-	"github.com/torchfx-go/torchfx/ir"
-)
+import "github.com/torchfx-go/torchfx/ir"
 
 // A specVariant is one variant of the unions InputSpec and OutputSpec: the kind
 // it is, its fields, and the place of the target among them.
@@ -54,7 +50,6 @@ func (d *decoder) inputSpec(v jsonValue) inputSpecJSON {
 	if !d.object(value, variant.fields, f[:len(variant.fields.names)]) {
 		return spec
 	}
-	defer func() { d.keep("input "+cmp.Or(spec.target, spec.arg.ref), value, variant.fields) }()
 	switch {
 	case tag == "user_input":
 		if f[0].is() {
@@ -120,7 +115,6 @@ func (d *decoder) outputSpec(v jsonValue) outputSpecJSON {
 	if !d.object(value, variant.fields, f[:len(variant.fields.names)]) {
 		return spec
 	}
-	defer func() { d.keep("output "+cmp.Or(spec.target, spec.arg.ref), value, variant.fields) }()
 	switch {
 	case !f[0].is():
 	case spec.kind == UserOutput:

@@ -45,7 +45,6 @@ func encodeProgram(p *Program, f *faults) []byte {
 		}
 		e.key("guards_code")
 		e.strings(p.GuardsCode)
-		e.members(p.further["program"])
 	})
 	if len(e.blank) > 0 {
 		f.add(ir.ErrValue, "nothing is known of the values of %d nodes: %s; expected the meta %q of each, as shape propagation notes it",
@@ -92,7 +91,6 @@ func (e *encoder) ranges() {
 				bound(r.Min, math.MinInt64)
 				e.key("max_val")
 				bound(r.Max, math.MaxInt64)
-				e.members(e.p.further["range "+r.Text])
 			})
 		}
 	})
@@ -128,10 +126,7 @@ func (e *encoder) graphModule() {
 	e.key("graph")
 	e.object(g.graph)
 	e.key("signature")
-	e.object(func() {
-		e.signature(g)
-		e.members(e.p.further["signature"])
-	})
+	e.object(func() { e.signature(g) })
 	e.key("module_call_graph")
 	e.list(func() {
 		for i := range e.p.ModuleCalls {
@@ -158,7 +153,6 @@ func (e *encoder) graphModule() {
 			})
 		}
 	})
-	e.members(e.p.further["graph module"])
 }
 
 // moduleCall writes an entry of the module tree. A kept signature of a module
@@ -180,7 +174,6 @@ func (e *encoder) moduleCall(c *ModuleCall, g *graphEncoder, root bool) {
 		e.key("signature")
 		if s == nil {
 			e.null()
-			e.members(e.p.further["call "+c.FQN])
 			return
 		}
 		e.object(func() {
@@ -196,9 +189,7 @@ func (e *encoder) moduleCall(c *ModuleCall, g *graphEncoder, root bool) {
 			} else {
 				e.strings(s.ArgNames)
 			}
-			e.members(e.p.further["call signature "+c.FQN])
 		})
-		e.members(e.p.further["call "+c.FQN])
 	})
 }
 

@@ -66,7 +66,6 @@ func (g *graphEncoder) call(n *ir.Node) {
 		}
 		g.key("name")
 		g.str(g.callName(n))
-		g.members(furtherOf(n).node)
 	})
 }
 
@@ -91,7 +90,6 @@ func (g *graphEncoder) argument(name string, a ir.Arg, t *ir.Type, kind argKind)
 		g.arg(a, t)
 		g.key("kind")
 		g.int(int64(kind))
-		g.members(furtherOf(g.node).args[name])
 	})
 }
 

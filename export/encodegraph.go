@@ -77,7 +77,6 @@ func (g *graphEncoder) graph() {
 	}
 	g.key("is_single_tensor_return")
 	g.bool(g.single)
-	g.members(g.p.further["graph "+g.path])
 }
 
 // step writes a node of the graph, if it is one of the file.
@@ -159,11 +158,7 @@ func (g *graphEncoder) define(name string, n *ir.Node, val any) {
 	e := &metaEncoder{jsonWriter: t, p: g.p, fault: g.fault}
 	switch v := val.(type) {
 	case ir.TensorMeta:
-		further := ""
-		if n != nil {
-			further, _ = n.Meta().Get(metaFurtherValue).(string)
-		}
-		e.tensor(v, further)
+		e.tensor(v)
 	case ir.SymScalar:
 		e.scalar(v)
 	case ObjectMeta:

@@ -13,8 +13,8 @@ type metaEncoder struct {
 	fault func(class *ir.Class, format string, args ...any)
 }
 
-// tensor writes a TensorMeta, with further members.
-func (e *metaEncoder) tensor(m ir.TensorMeta, further string) {
+// tensor writes a TensorMeta.
+func (e *metaEncoder) tensor(m ir.TensorMeta) {
 	if m.DType.Export() == 0 {
 		e.fault(ir.ErrUnsupported, "dtype %s has no number in the schema", m.DType)
 	}
@@ -42,7 +42,6 @@ func (e *metaEncoder) tensor(m ir.TensorMeta, further string) {
 		e.size(m.StorageOffset)
 		e.key("layout")
 		e.int(int64(m.Layout.Export()))
-		e.members(further)
 	})
 }
 

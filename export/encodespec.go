@@ -1,10 +1,6 @@
 package export
 
-import (
-	"cmp"
-
-	"github.com/torchfx-go/torchfx/ir"
-)
+import "github.com/torchfx-go/torchfx/ir"
 
 // signature writes what the inputs and outputs of the outermost graph are. Names
 // come from the graph, so that they cannot disagree.
@@ -55,7 +51,6 @@ func (e *encoder) inputSpec(s *InputSpec, n *ir.Node, g *graphEncoder) {
 				e.str(s.Name)
 				e.key("value")
 				g.literal(s.Constant)
-				e.members(e.p.further["input "+s.Name])
 			})
 		})
 		return
@@ -79,7 +74,6 @@ func (e *encoder) inputSpec(s *InputSpec, n *ir.Node, g *graphEncoder) {
 				e.key("persistent")
 				e.bool(s.Persistent)
 			}
-			e.members(e.p.further["input "+cmp.Or(s.Target, n.Name())])
 		})
 	})
 }
@@ -102,7 +96,6 @@ func (e *encoder) outputSpec(s *OutputSpec, value ir.Arg, g *graphEncoder) {
 				e.key(field)
 				e.str(s.Target)
 			}
-			e.members(e.p.further["output "+cmp.Or(s.Target, s.Name)])
 		})
 	})
 }

@@ -108,27 +108,27 @@ func parseModuleStack(text string) ([]ir.ModuleCall, bool) {
 // An ObjectMeta is what is known of a custom object: the value of a node's meta.
 type ObjectMeta struct{ Class string }
 
-// value decodes an entry of the value tables into what a node's meta holds, and what
-// the entry has beyond that.
-func (s *scope) value(name string, e tableEntry) (val any, further string) {
-	d := &decoder{faults: s.faults, record: s.record, where: []string{"value " + clip(name)}}
+// value decodes an entry of the value tables into what a node's meta holds.
+func (s *scope) value(name string, e tableEntry) any {
+	d := s.decoder
+	defer d.in("value " + clip(name))()
 	switch e.kind {
 	case tensorEntry:
 		m := d.tensorMeta(e.value)
 		return ir.TensorMeta{
 			DType: m.dtype, Sizes: s.sizes(m.sizes), Strides: s.sizes(m.strides), StorageOffset: s.size(m.offset),
 			Device: m.device, Layout: m.layout, RequiresGrad: m.requiresGrad,
-		}, d.further(e.value, tensorFields)
+		}
 	case symIntEntry:
-		return s.scalar(d.sym(e.value, asInt), ir.TypeSymInt), ""
+		return s.scalar(d.sym(e.value, asInt), ir.TypeSymInt)
 	case symFloatEntry:
-		return s.scalar(d.sym(e.value, asFloat), ir.TypeSymFloat), ""
+		return s.scalar(d.sym(e.value, asFloat), ir.TypeSymFloat)
 	case symBoolEntry:
-		return s.scalar(d.sym(e.value, asBool), ir.TypeSymBool), ""
+		return s.scalar(d.sym(e.value, asBool), ir.TypeSymBool)
 	}
 	var f [2]jsonValue
 	d.object(e.value, objectFields, f[:])
-	return ObjectMeta{d.str(f[1], "class_fqn")}, ""
+	return ObjectMeta{d.str(f[1], "class_fqn")}
 }
 
 func (b *builder) sizes(syms []symJSON) []ir.Size {

@@ -205,11 +205,16 @@ func (o *options) program(a *archive, src *source, f *faults) *Program {
 	if j != nil && st != nil && o.weightsFrom != "" {
 		o.replaceWeights(st, j.module.inputs, f)
 	}
-	p := o.assemble(j, st, src.record, f)
+	p := o.assemble(j, st, d)
 	if p == nil {
 		return nil
 	}
-	p.further = d.kept
+	if st != nil {
+		p.further.weights, p.further.constants = st.foreign[0], st.foreign[1]
+	}
+	if d.foreign && !src.old { // words that are no JSON, and no later version
+		p.further.program = slices.Clone(src.text)
+	}
 	p.Name, p.Samples = src.name, src.samples != ""
 	if p.Samples {
 		p.samples = func() ([]byte, error) { return a.live(src.samples) }

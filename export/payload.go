@@ -32,6 +32,7 @@ type state struct {
 	claimed map[string]bool // names that a config has, whether their payloads are right or not
 	partial bool            // a config could not be read: what is missing says nothing
 	fake    map[string]bool // tensors whose record is empty although they have elements
+	foreign [2][]byte       // the texts of configs that have fields that are not known
 	pickled bool            // state dicts of torch.save, which need not say what a parameter is
 	in      [2]string       // what messages call where weights and constants are
 	kind    string          // what that is: "config" or "state dict"
@@ -57,17 +58,17 @@ type loader struct {
 func (l *loader) load(model string) *state {
 	l.storage, l.blobs = map[string]*Storage{}, map[string][]byte{}
 	st := newState("weights config", "constants config")
-	for _, e := range l.config(st, "weights", weightsDir, model+"_weights_config.json", model+"_model_param_config.json") {
+	for _, e := range l.config(st, 0, "weights", weightsDir, model+"_weights_config.json", model+"_model_param_config.json") {
 		l.weight(st, e)
 	}
-	for _, e := range l.config(st, "constants", constantsDir, model+"_constants_config.json", model+"_model_constants_config.json") {
+	for _, e := range l.config(st, 1, "constants", constantsDir, model+"_constants_config.json", model+"_model_constants_config.json") {
 		l.constant(st, e)
 	}
 	return st
 }
 
 // config reads a payload config under either of its names.
-func (l *loader) config(st *state, what, dir, name, old string) []payloadJSON {
+func (l *loader) config(st *state, k int, what, dir, name, old string) []payloadJSON {
 	if !l.a.has(dir+name) && l.a.has(dir+old) {
 		name = old
 	}
@@ -90,6 +91,9 @@ func (l *loader) config(st *state, what, dir, name, old string) []payloadJSON {
 	st.partial = was
 	d := &decoder{faults: l.faults, record: dir + name}
 	entries := d.payloadConfig(v)
+	if d.foreign {
+		st.foreign[k] = slices.Clone(text)
+	}
 	for _, e := range entries {
 		st.claimed[e.name] = true
 	}

@@ -42,8 +42,8 @@ type Program struct {
 
 	// what is of no use here and goes into a file that is written of the program
 	opset    map[string]int64
-	unparsed map[string]string      // texts of expressions by the symbols that stand for them
-	further  map[string]string      // members of objects that are not known, by the place of the object
+	unparsed map[string]string // texts of expressions by the symbols that stand for them
+	further  foreign
 	samples  func() ([]byte, error) // the record of sample inputs, unopened; nil where there is none
 }
 
@@ -118,11 +118,12 @@ func (p *Program) Close() error {
 
 // assemble makes the program of decoded JSON. It returns nil when faults leave
 // nothing to go on with.
-func (o *options) assemble(j *programJSON, st *state, record string, f *faults) *Program {
+func (o *options) assemble(j *programJSON, st *state, d *decoder) *Program {
 	if j == nil || j.module.graph == nil {
 		return nil
 	}
-	b := &builder{faults: f, catalogue: o.catalogue, record: record, specs: j.module.inputs, release: releaseOf(j.torch)}
+	record, f := d.record, d.faults
+	b := &builder{faults: f, decoder: d, catalogue: o.catalogue, record: record, specs: j.module.inputs, release: releaseOf(j.torch)}
 	var module *ir.GraphModule
 	var outputs []any
 	if o.signatureOnly {

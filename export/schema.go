@@ -74,7 +74,6 @@ type nodeJSON struct {
 	outputs []argument
 	meta    []stringPair
 	single  hopReturn
-	further string // members that are not known
 }
 
 type stringPair struct{ key, value string }
@@ -98,10 +97,9 @@ const (
 )
 
 type namedArgument struct {
-	name    string
-	arg     argument
-	kind    argKind
-	further string // members that are not known
+	name string
+	arg  argument
+	kind argKind
 }
 
 // An argument is one value of the 31-fold union Argument.

@@ -132,11 +132,11 @@ func (w *writer) program(name string, p *Program, counts *payloadCounts, f *faul
 	e := &payloadEncoder{p: p, faults: f, counts: counts, add: func(r outRecord) { w.records = append(w.records, r) }}
 	w.add(weightsDir+name+"_weights_config.json", nil) // before its payloads are known
 	config := len(w.records) - 1
-	w.records[config].data = e.config(weightsDir, true)
+	w.records[config].data = graft(e.config(weightsDir, true), p.further.weights, configShape)
 	w.add(constantsDir+name+"_constants_config.json", nil)
 	config = len(w.records) - 1
-	w.records[config].data = e.config(constantsDir, false)
-	w.add(modelsDir+name+".json", encodeProgram(p, f))
+	w.records[config].data = graft(e.config(constantsDir, false), p.further.constants, configShape)
+	w.add(modelsDir+name+".json", graft(encodeProgram(p, f), p.further.program, programShape))
 	var samples []byte
 	if p.samples != nil {
 		var err error
@@ -268,7 +268,7 @@ func (e *payloadEncoder) tensor(w *jsonWriter, dir, name string, t *Tensor, weig
 		m := t.TensorMeta()
 		(&metaEncoder{jsonWriter: w, p: e.p, fault: func(c *ir.Class, format string, args ...any) {
 			e.faults.add(c, "state "+strings.ReplaceAll(name, "%", "%%")+": "+format, args...)
-		}}).tensor(m, "")
+		}}).tensor(m)
 	})
 }
 
