@@ -15,6 +15,8 @@ package libtorch
 // #cgo nocallback tfx_has_kernel
 // #cgo noescape tfx_call
 // #cgo nocallback tfx_call
+// #cgo noescape tfx_sequence
+// #cgo nocallback tfx_sequence
 // #cgo nocallback tfx_tensor_retain
 // #cgo nocallback tfx_tensor_release
 // #cgo noescape tfx_tensor_info

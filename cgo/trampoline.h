@@ -40,6 +40,10 @@ static inline int32_t tfx_call(uint64_t op, const tfx_mode* m, const uint64_t* a
                                const uint64_t* last, uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->call(op, m, args, nargs, last, nlast, w, n, o);
 }
+static inline int32_t tfx_sequence(const uint64_t* code, uint64_t ncode, const uint64_t* in, uint64_t nin,
+                                   const int32_t* stop, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->sequence(code, ncode, in, nin, stop, w, n, o);
+}
 static inline int32_t tfx_open_library(const char* path, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->open_library(path, w, n, o);
 }

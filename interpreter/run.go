@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"strings"
+	"sync/atomic"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -105,8 +106,25 @@ func (r *Run) execute() (out any, err error) {
 	// Nobody sees how a step is done by Default itself, so that the shortest way does.
 	_, plain := r.handler.(Default)
 	plain = plain && !r.in.keep
+	var stretches map[int]*stretch
+	var stop *atomic.Int32
+	if plain && r.env == nil && r.in.progress == nil {
+		if stretches = r.schedule.findStretches(); len(stretches) > 0 && done != nil {
+			stop = new(atomic.Int32)
+			defer context.AfterFunc(r.ctx, func() { stop.Store(1) })()
+		}
+	}
 	r.report(0)
-	for i := range r.schedule.steps {
+	for i := 0; i < len(r.schedule.steps); i++ {
+		if s := stretches[i]; s != nil {
+			n, err := r.runStretch(i, s, stop)
+			if err != nil {
+				return nil, err
+			}
+			if i += n; i == len(r.schedule.steps) {
+				break // without an output
+			}
+		}
 		st := r.schedule.steps[i]
 		r.node = st.node
 		if done != nil {

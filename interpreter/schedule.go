@@ -1,7 +1,6 @@
 package interpreter
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -16,6 +15,11 @@ type schedule struct {
 	cells    map[*ir.Node]int // the cell of a node is its place in steps
 	literals []any            // of the graph that may hold resources
 	frames   sync.Pool        // *frame
+
+	// The stretches of steps that can be made in one crossing, by their first steps.
+	// They are looked for in the first run that nobody watches.
+	once      sync.Once
+	stretches map[int]*stretch
 }
 
 // A step is one node of a schedule.
@@ -45,6 +49,8 @@ type keyword struct {
 type frame struct {
 	cells  []cell
 	owners owners
+	inputs []*torch.Tensor // of a stretch
+	own    []bool          // likewise, those to be closed by it
 }
 
 // A cell holds the value of a node from its computation to its last use.
@@ -167,71 +173,4 @@ func (f *frame) reset() {
 	}
 	f.owners.close()
 	clear(f.cells)
-}
-
-// tensorCall returns the call that st makes if all of its operands are tensors.
-func (st *step) tensorCall() *torch.TensorCall {
-	st.once.Do(func() {
-		var f *ir.Func
-		switch n := st.node; n.Op() {
-		case ir.CallFunction:
-			f = n.Func()
-		case ir.CallMethod:
-			f = method(n.Target().String())
-		default:
-			return
-		}
-		for _, a := range st.args {
-			if _, ok := a.(cellOf); !ok {
-				return
-			}
-		}
-		if len(st.kwargs) > 0 {
-			return
-		}
-		for k, a := range st.args {
-			if slices.Contains(st.free, a.(cellOf).cell) && !slices.Contains(st.args[:k], a) && !slices.Contains(st.args[k+1:], a) {
-				st.last |= 1 << k
-			}
-		}
-		st.tensors = torch.ForTensors(f, len(st.args))
-	})
-	return st.tensors
-}
-
-// callTensors executes a step that calls a function on tensors alone, past its
-// handler. done is false where it is no such step, and nothing was done.
-func (r *Run) callTensors(i int, st *step) (done bool, err error) {
-	call := st.tensorCall()
-	if call == nil {
-		return false, nil
-	}
-	var x [torch.MaxTensors]*torch.Tensor
-	last := st.last
-	for k, a := range st.args {
-		c := &r.cells[a.(cellOf).cell]
-		if !c.fresh {
-			last &^= 1 << k // for the owners to close
-		}
-		t, ok := c.value.(*torch.Tensor)
-		if !ok || !c.set || t == nil || t.Traced() {
-			return false, nil
-		}
-		x[k] = t
-	}
-	t, err := call.Call(&r.mode, last, &x)
-	if err != nil {
-		return true, err
-	}
-	for k, a := range st.args {
-		if last>>k&1 != 0 {
-			r.cells[a.(cellOf).cell] = cell{}
-		}
-	}
-	if t == nil {
-		r.store(i, nil)
-		return true, nil
-	}
-	r.storeFresh(i, t)
-	return true, nil
 }

@@ -1,7 +1,9 @@
 package interpreter_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -69,6 +71,38 @@ func TestStepsOfTensorsAlone(t *testing.T) {
 			n := g.CallMethod("size", []ir.Arg{x, ir.Int(0)})
 			return g.CallFunction(add, []ir.Arg{x, g.CallFunction(add, []ir.Arg{n, n})})
 		},
+		"left in the middle": func(g *ir.Graph, x, y ir.Arg) ir.Arg {
+			n := g.CallFunction(neg, []ir.Arg{x})
+			a := g.CallFunction(add, []ir.Arg{n, y})
+			b := g.CallFunction(add, []ir.Arg{a, n})
+			return ir.TupleOf(n, b, g.CallFunction(neg, []ir.Arg{b}))
+		},
+		"between other steps": func(g *ir.Graph, x, y ir.Arg) ir.Arg {
+			for range 3 {
+				c := g.CallFunction(ir.FuncOf("torch.cat"), []ir.Arg{ir.ListOf(x, y), ir.Int(0)})
+				n := g.CallFunction(neg, []ir.Arg{c})
+				x = g.CallFunction(add, []ir.Arg{g.CallFunction(add, []ir.Arg{n, c}), n})
+				y = n
+			}
+			return x
+		},
+		"a view and what it looks at": func(g *ir.Graph, x, y ir.Arg) ir.Arg {
+			n := g.CallFunction(neg, []ir.Arg{x})
+			v := g.CallMethod("t", []ir.Arg{n})
+			w := g.CallMethod("t", []ir.Arg{v})
+			return ir.TupleOf(w, g.CallFunction(neg, []ir.Arg{y}))
+		},
+		"random among the others": func(g *ir.Graph, x, y ir.Arg) ir.Arg {
+			n := g.CallFunction(neg, []ir.Arg{x})
+			r := g.CallFunction(ir.FuncOf("torch.rand_like"), []ir.Arg{n})
+			return g.CallFunction(ir.FuncOf("torch.sub"), []ir.Arg{g.CallFunction(add, []ir.Arg{r, n}), g.CallFunction(add, []ir.Arg{r, n})})
+		},
+		"fails in the middle": func(g *ir.Graph, x, y ir.Arg) ir.Arg {
+			n, m := g.CallFunction(neg, []ir.Arg{x}), g.CallFunction(neg, []ir.Arg{y})
+			a := g.CallFunction(add, []ir.Arg{n, m})
+			b := g.CallFunction(mm, []ir.Arg{a, m})
+			return ir.TupleOf(n, b)
+		},
 		"fails": func(g *ir.Graph, x, y ir.Arg) ir.Arg {
 			n := g.CallFunction(neg, []ir.Arg{x})
 			return g.CallFunction(mm, []ir.Arg{n, g.CallFunction(neg, []ir.Arg{y})})
@@ -99,6 +133,66 @@ func TestStepsOfTensorsAlone(t *testing.T) {
 			assert.Equal(t, []float32{1, 2, 3}, elements(t, x), "arguments are lent")
 		})
 	}
+}
+
+// A stretch of steps crosses to libtorch once; the context is looked at between its nodes.
+func TestStretchesStopWithTheContext(t *testing.T) {
+	needLibtorch(t)
+	const n, steps = 512, 400
+	x := tensor(t, make([]float32, n*n), n, n)
+	g := ir.NewGraph()
+	a := g.Placeholder("x")
+	last := a
+	for range steps {
+		last = g.CallFunction(ir.FuncOf("torch.mm"), []ir.Arg{last, a})
+	}
+	g.Output(last)
+	in := interpreter.New(module(t, g, nil))
+	leavesNothing(t, func() any {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		out, err := in.Run(ctx, x)
+		require.ErrorIs(t, err, ir.ErrCancelled)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.ErrorContains(t, err, "stopped before node mm")
+		assert.Nil(t, out)
+		return nil
+	})
+}
+
+// Results of a stretch join the scope of what they are made of.
+func TestStretchesInScopes(t *testing.T) {
+	needLibtorch(t)
+	g := ir.NewGraph()
+	x, y := g.Placeholder("x"), g.Placeholder("y")
+	neg := func(v ir.Arg) *ir.Node { return g.CallFunction(ir.FuncOf("torch.neg"), []ir.Arg{v}) }
+	fromX, fromY := neg(neg(neg(x))), neg(neg(y))
+	g.Output(ir.TupleOf(fromX, fromY, g.CallFunction(ir.FuncOf("torch.add"), []ir.Arg{neg(fromX), neg(fromY)})))
+	in := interpreter.New(module(t, g, nil))
+	leavesNothing(t, func() any {
+		outer, inner := torch.NewScope(), torch.NewScope()
+		a, b := tensor(t, []float32{1}, 1), tensor(t, []float32{2}, 1)
+		defer a.Close()
+		defer b.Close()
+		s, err := a.Ref()
+		require.NoError(t, err)
+		u, err := b.Ref()
+		require.NoError(t, err)
+		outer.Add(s)
+		inner.Add(u)
+		out, err := in.Run(t.Context(), s, u)
+		require.NoError(t, err)
+		results := out.(ir.PyTuple)
+		assert.Equal(t, 2, outer.Len(), "x and what is made of it alone")
+		assert.Equal(t, 3, inner.Len())
+		assert.Equal(t, []float32{-1}, elements(t, results[2]))
+		require.NoError(t, inner.Close())
+		_, err = results[2].(*torch.Tensor).Ref()
+		assert.ErrorIs(t, err, ir.ErrClosed)
+		assert.Equal(t, []float32{-1}, elements(t, results[0]))
+		require.NoError(t, outer.Close())
+		return nil
+	})
 }
 
 func boolInt(b bool) int {

@@ -15,6 +15,7 @@
 #include "record.h"
 #include "script.h"
 #include "scriptgraph.h"
+#include "sequence.h"
 #include "tensor.h"
 #include "tfx.h"
 #include "value.h"
@@ -41,6 +42,7 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
       .list = tfx::list,
       .has_kernel = tfx::has_kernel,
       .call = tfx::call,
+      .sequence = tfx::sequence,
       .open_library = tfx::open_library,
       .tensor_retain = tfx::tensor_retain,
       .tensor_release = tfx::tensor_release,

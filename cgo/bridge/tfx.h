@@ -16,7 +16,7 @@ extern "C" {
 
 // TFX_ABI is raised with every change of this file that an older library or
 // program would misread.
-#define TFX_ABI 10
+#define TFX_ABI 11
 
 // TFX_BRIDGE_VERSION is for people.
 #define TFX_BRIDGE_VERSION "0.1.0"
@@ -163,6 +163,7 @@ typedef struct tfx_api {
   int32_t (*list)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                                  // STR: schema TAB tags NEWLINE, for each
   int32_t (*has_kernel)(uint64_t op, int32_t device_kind) TFX_NOEXCEPT;
   int32_t (*call)(uint64_t op, const tfx_mode* m, const uint64_t* args, uint64_t nargs, const uint64_t* last, uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // last: tensors that are released where the call succeeds
+  int32_t (*sequence)(const uint64_t* code, uint64_t ncode, const uint64_t* in, uint64_t nin, const int32_t* stop, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // see sequence.h
   int32_t (*open_library)(const char* path, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
 
   // tensors

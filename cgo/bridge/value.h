@@ -74,6 +74,9 @@ class Reader {
   Reader(const uint64_t* words, uint64_t n) : p_(words), end_(words + n) {}
   bool done() const { return p_ == end_; }
 
+  // is reports whether the next value is of a kind.
+  bool is(tfx_kind kind) const { return p_ != end_ && (*p_ & 0xff) == kind; }
+
   // raw is one word that is no value.
   uint64_t raw() { return next(); }
 
