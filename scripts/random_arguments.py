@@ -234,9 +234,23 @@ class Maker:
         return self.pick.choice([0, 1, -1, 2, 3, 7, -5, 0.5, -1.5, 2.0, 1e300, True, False, None, "ab", "b", "", [1, 2], [0], [], (1, 2), (0, 1), [1.5, 2], (True,), 1 + 2j, nan,
                                  inf, -inf, 2**40, slice(0, 1), slice(None, None, -1), [[1, 2], [3, 4]], "shape", "ndim", "3", " 2.5 ", -0.0, 2**62, -2**63, 10**18, torch.float32])
 
+    def format(self):
+        """A call of operator.mod that formats text."""
+        pick = self.pick
+        parts = []
+        for _ in range(pick.choice([0, 1, 1, 2, 3])):
+            flags = "".join(pick.sample("-+ 0#", pick.choice([0, 0, 0, 1, 1, 2])))
+            width = pick.choice(["", "", "", "5", "12", "*"]) + pick.choice(["", "", "", ".2", ".0", ".", ".*"])
+            parts.append("%" + pick.choice([""] * 12 + ["(a)"]) + flags + width + pick.choice("dddsssrfffeegGxXociuaEF%%k"))
+        text = pick.choice(["", "a ", "\u00e9"]) + " ".join(parts) + pick.choice(["", "%", " b"] if pick.random() < .1 else [""])
+        values = [pick.choice([self.thing(), 1, -7, 2.5, "ab", 255]) for _ in range(pick.choice([len(parts)] * 6 + [1, 2]))]
+        return "operator.mod", [text, pick.choice([tuple(values)] * 5 + [values, values[0] if values else 1])], {}
+
     def python(self):
         """A call of a function of operator, of math or of Python itself."""
         pick = self.pick
+        if pick.random() < .05:
+            return self.format()
         module, names, counts = pick.choices([("operator.", self.operators, [1, 2, 2, 2, 3]), ("math.", MATH, [1, 1, 1, 2, 2, 3]), ("builtins.", BUILTINS, [1, 1, 1, 2, 2, 3])], [9, 6, 5])[0]
         kwargs = {} if pick.random() < .92 else {pick.choice(["key", "reverse", "default", "start", "rel_tol", "ndigits", "base"]): self.thing()}
         return module + pick.choice(names), [self.thing() for _ in range(pick.choice(counts))], kwargs

@@ -30,7 +30,7 @@ func (c *call) encode(v any, t *ir.Type) (encoded any, ok bool, err error) {
 	case ir.TypeBool, ir.TypeSymBool:
 		return c.boolean(v)
 	case ir.TypeScalar, ir.TypeComplex:
-		if x, isTensor := v.(*Tensor); isTensor {
+		if x, isTensor := v.(*Tensor); isTensor && !c.strict { // torch.ops takes none
 			v, err = c.number(x)
 		}
 		_, large := v.(uint64)
@@ -73,7 +73,12 @@ func (c *call) encode(v any, t *ir.Type) (encoded any, ok bool, err error) {
 		}
 		return nil, false, nil
 	}
-	// generators, storages, custom objects and Any: the bridge knows
+	if t.Kind == ir.TypeGenerator || t.Kind == ir.TypeStorage || t.Kind == ir.TypeStream {
+		if _, kind := items(v); kind != "" || isTensor(v) || kindOf(v) != notNumber || isText(v) {
+			return nil, false, nil
+		}
+	}
+	// the rest of generators and storages, custom objects and Any: the bridge knows
 	return c.opaque(v), true, nil
 }
 
@@ -205,7 +210,7 @@ func (c *call) boolean(v any) (any, bool, error) {
 	}
 	if t, isTensor := v.(*Tensor); isTensor {
 		var err error
-		if v, err = c.number(t); err != nil {
+		if v, err = c.number(t); err != nil || v == nil {
 			return nil, false, err
 		}
 	}

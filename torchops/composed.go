@@ -346,9 +346,8 @@ func (c *composed) record(r Recorder, args []any, kw []Kwarg) any {
 		c.flag(values, name)
 	}
 	if c.target == fnEinsum && (c.handsOver(values) || len(values[0].([]any)) > 0 && typeName(values[0].([]any)[0]) == "str") {
-		args, err := einsumRecorded(values[0].([]any))
-		mustNot(c.target.Name(), err)
-		return r.Record(ir.CallFunction, c.target, args, nil)
+		f := &frame{of: c, values: values}
+		return r.Record(ir.CallFunction, c.target, f.einsumRecorded(values[0].([]any)), nil)
 	}
 	if f, list := c.ofList(values); f != nil {
 		return r.Record(ir.CallFunction, f, []any{list}, givenKeywords(kw))
@@ -403,8 +402,7 @@ func (c *composed) refuse(values []any) {
 		}
 		f.fail(ir.ErrType, "expected Tensor as element 0 in argument 0, but got %s", of)
 	}
-	f.checkTensors()
-	f.wrongType(c.lookedAt[0], "Tensor", values[i])
+	f.misused(i)
 }
 
 // ofList returns what is recorded where a function of any number of tensors gets

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -25,7 +26,6 @@ type frame struct {
 // compute runs the body on real values; it panics with an *Error. A failed call
 // leaves nothing open.
 func (c *composed) compute(f *frame, scope *Scope) any {
-	f.checkTensors()
 	done := false
 	defer func() {
 		if !done {
@@ -81,29 +81,47 @@ func eachTensor(v any, f func(*Tensor)) {
 	}
 }
 
-// observeOperator is told of the operators that are called, in a test.
-var observeOperator func(name string)
-
-// op calls an operator of the dispatcher; the last arguments may be Kw. What an
-// operator does not take is a TypeError, as it is where Python's parser stands
-// before it.
+// op calls what Python's code calls for an operator: the function or method that is
+// bound to it, whose parser chooses among the overloads and says what it does not
+// take. What has no such binding is called by the dispatcher. The last arguments may
+// be Kw.
 func (f *frame) op(name string, args ...any) any {
 	args, kw := splitKwargs(args)
-	if observeOperator != nil {
-		observeOperator("aten::" + name)
-	}
-	o, err := libtorch.Find("aten::" + name)
-	mustNot("aten::"+name, err)
-	v, err := any(nil), f.parse(o.Schema(), args, kw)
-	if err == nil {
-		v, err = callOperator(f.mode, o, args, kw)
-		err = refused(err)
+	var v any
+	var err error
+	if p := boundTo(name); p != nil {
+		v, err = p.call(f.mode, args, kw)
+	} else {
+		v, err = CallMode(f.mode, "aten::"+name, args, kw)
 	}
 	if err != nil {
-		panic(operatorError(o.Schema(), args, kw, err))
+		panic(failed("aten::"+name, args, kw, err))
 	}
 	f.own(v)
 	return v
+}
+
+// boundOperators are those that were looked for by [boundTo].
+var boundOperators sync.Map // string -> *public
+
+// boundTo returns what Python binds to an operator of ATen, as a function where there
+// is one; nil for none.
+func boundTo(operator string) *public {
+	if p, ok := boundOperators.Load(operator); ok {
+		return p.(*public)
+	}
+	base, _, _ := strings.Cut(operator, ".")
+	var p *public
+	for _, module := range []string{"torch.", "torch._C._nn.", "torch._C._linalg.", tensorMethod} {
+		if lines, ok := signatureIndex()[module+base]; ok {
+			if list, err := readSignatures(module+base, lines); err == nil { // the table is tested
+				p = newPublic(module+base, module == tensorMethod, list)
+			}
+			break
+		}
+	}
+	kept, _ := boundOperators.LoadOrStore(operator, p)
+	return kept.(*public)
 }
 
 // invoke calls another function of torch.
@@ -159,14 +177,17 @@ func (f *frame) args(names ...string) []any {
 
 func (f *frame) given(name string) bool { return f.arg(name) != nil }
 
-// t returns a tensor, nil for None.
-func (f *frame) t(name string) *Tensor {
-	v := f.arg(name)
-	t, ok := v.(*Tensor)
-	if !ok && v != nil {
-		f.wrongType(name, "Tensor", v)
+// t returns a tensor, of which Python's code asks an attribute now; nil for None where
+// that is allowed. What is only handed to an operator is left to its parser, by arg.
+func (f *frame) t(name string, attribute ...string) *Tensor {
+	i := f.of.param(name)
+	if t, ok := f.values[i].(*Tensor); ok {
+		return t
 	}
-	return t
+	if p := &f.of.params[i]; f.values[i] != nil || !strings.HasSuffix(p.annotation, "| None") && !(p.hasDefault && p.def == nil) {
+		f.misused(i, attribute...)
+	}
+	return nil
 }
 
 func (f *frame) wrongType(name, want string, v any) {
@@ -248,16 +269,23 @@ func (f *frame) inplace(op string) string {
 	return op
 }
 
-// textOf writes a value as Python's str does.
+// textOf writes a value as an f-string does: a tensor without dimensions as its number.
 func textOf(v any) string {
-	if s, ok := v.(string); ok {
-		return s
+	switch x := v.(type) {
+	case string:
+		return x
+	case *Tensor:
+		if info, err := x.info(); err == nil && len(info.Sizes) == 0 {
+			if n, err := item(nil, x); err == nil {
+				return reprOf(n)
+			}
+		}
 	}
 	return reprOf(v)
 }
 
-// repr writes an argument as Python prints it.
-func (f *frame) repr(name string) string { return reprOf(f.arg(name)) }
+// repr writes an argument as an f-string does.
+func (f *frame) repr(name string) string { return textOf(f.arg(name)) }
 
 func reprOf(v any) string {
 	if x, kind := items(v); kind != "" {
@@ -279,10 +307,14 @@ func reprOf(v any) string {
 		return ir.Repr(ir.Int(v))
 	case float64:
 		return ir.Repr(ir.Float(v))
+	case complex128:
+		return ir.Repr(ir.Complex(v))
 	case string:
 		return ir.Repr(ir.Str(v))
 	case ir.Ellipsis:
 		return "Ellipsis"
+	case ir.Slice:
+		return ir.Repr(v)
 	case fmt.Stringer:
 		return v.String()
 	}

@@ -38,7 +38,7 @@ func activations() map[string]func(f *frame) any {
 		"mish":        pointwise("mish"),
 		"_threshold":  pointwise("threshold", "threshold", "value"),
 		"hardtanh": func(f *frame) any {
-			if f.float("min_val") > f.float("max_val") {
+			if f.holds(f.arg("min_val"), "gt", f.arg("max_val")) {
 				f.fail(ir.ErrValue, "min_val cannot be greater than max_val")
 			}
 			return f.op(f.inplace("hardtanh"), f.args("input", "min_val", "max_val")...)
@@ -55,22 +55,29 @@ func activations() map[string]func(f *frame) any {
 		"softsign": func(f *frame) any {
 			return f.op("div.Tensor", f.t("input"), f.tensor("add.Tensor", f.tensor("abs", f.t("input")), 1))
 		},
-		"softmax":        func(f *frame) any { return f.softmax("softmax.int", f.t("input")) },
-		"log_softmax":    func(f *frame) any { return f.softmax("log_softmax.int", f.t("input")) },
-		"softmin":        func(f *frame) any { return f.softmax("softmax.int", f.tensor("neg", f.t("input"))) },
+		"softmax":        func(f *frame) any { return f.softmax("softmax", false) },
+		"log_softmax":    func(f *frame) any { return f.softmax("log_softmax", false) },
+		"softmin":        func(f *frame) any { return f.softmax("softmax", true) },
 		"gumbel_softmax": gumbelSoftmax,
 	}
 }
 
-func (f *frame) softmax(op string, x *Tensor) any {
+func (f *frame) softmax(method string, negated bool) any {
 	dim := f.arg("dim")
 	if dim == nil { // the dimension that Python warns about and takes
 		dim = 1
-		if n := x.Dim(); n == 0 || n == 1 || n == 3 {
+		if n := f.t("input", "dim").Dim(); n == 0 || n == 1 || n == 3 {
 			dim = 0
 		}
 	}
-	return f.op(op, x, dim, f.arg("dtype"))
+	x := f.arg("input")
+	if negated {
+		x = f.py("neg", x)
+	}
+	if _, isTensor := x.(*Tensor); !isTensor {
+		f.fail(ir.ErrAttribute, "'%s' object has no attribute '%s'", typeName(x), method)
+	}
+	return f.op(method, x, dim, f.arg("dtype"))
 }
 
 func gumbelSoftmax(f *frame) any {

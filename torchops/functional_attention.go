@@ -40,8 +40,8 @@ func attention(f *frame) any {
 			causal = false
 		}
 	}
-	if want := f.int("embed_dim_to_check"); width != want {
-		f.fail(ir.ErrAssertion, "was expecting embedding dimension of %d, but got %d", want, width)
+	if want := f.arg("embed_dim_to_check"); !f.holds(width, "eq", want) {
+		f.fail(ir.ErrAssertion, "was expecting embedding dimension of %s, but got %d", textOf(want), width)
 	}
 	if heads == 0 {
 		f.fail(ir.ErrZeroDivision, "integer division or modulo by zero")
@@ -53,15 +53,16 @@ func attention(f *frame) any {
 	f.checkKeyAndValue(k, v)
 	q, k, v = f.project(q, k, v, same, sameKV)
 	mask = f.maskShape(mask, length, source, batch*heads)
-	if bk, bv := f.t("bias_k"), f.t("bias_v"); bk != nil && bv != nil {
+	if f.given("bias_k") && f.given("bias_v") {
+		bk, bv := f.t("bias_k", "repeat"), f.t("bias_v", "repeat")
 		f.assert(!f.given("static_k"), "bias cannot be added to static key.")
 		f.assert(!f.given("static_v"), "bias cannot be added to static value.")
 		k = f.tensor("cat", []any{k, f.tensor("repeat", bk, []int{1, batch, 1})})
 		v = f.tensor("cat", []any{v, f.tensor("repeat", bv, []int{1, batch, 1})})
 		mask, padMask = f.widen(mask), f.widen(padMask)
 	} else {
-		f.assert(bk == nil, "bias_k is set but bias_v is None")
-		f.assert(bv == nil, "bias_v is set but bias_k is None")
+		f.assert(!f.given("bias_k"), "bias_k is set but bias_v is None")
+		f.assert(!f.given("bias_v"), "bias_v is set but bias_k is None")
 	}
 	split := func(x *Tensor) *Tensor {
 		return f.tensor("transpose.int", f.tensor("view", x, []int{f.sizeAt(x, 0), batch * heads, head}), 0, 1)
@@ -97,9 +98,9 @@ func attention(f *frame) any {
 			mask = f.tensor("add.Tensor", mask, padMask)
 		}
 	}
-	dropout := f.float("dropout_p")
+	dropout := f.arg("dropout_p")
 	if !f.bool("training") {
-		dropout = 0
+		dropout = 0.0
 	}
 	project := func(x *Tensor) *Tensor {
 		x = f.tensor("linear", x, f.t("out_proj_weight"), f.t("out_proj_bias"))
@@ -138,7 +139,7 @@ func attention(f *frame) any {
 		weights = f.tensor("bmm", scaled, transposed)
 	}
 	weights = f.tensor("softmax.int", weights, -1)
-	if dropout > 0 {
+	if f.holds(dropout, "gt", 0.0) {
 		weights = As[*Tensor](f.invoke("torch.nn.functional.dropout", weights, dropout))
 	}
 	out := f.tensor("transpose.int", f.tensor("bmm", weights, v), 0, 1)

@@ -18,24 +18,18 @@ func composedLosses() map[string]func(f *frame) any {
 }
 
 func gaussianNLL(f *frame) any {
-	x, y := f.t("input"), f.t("target")
 	var variance *Tensor
-	switch v := f.arg("var").(type) {
-	case *Tensor:
-		negative, err := truthOf(f.mode, f.tensor("any", f.tensor("lt.Scalar", v, 0)))
-		mustNot(f.of.name, err)
-		if negative {
-			f.fail(ir.ErrValue, "var has negative entry/entries")
-		}
-		variance = v
-	case float64:
-		if v < 0 {
-			f.fail(ir.ErrValue, "var has negative entry/entries")
-		}
-		variance = f.tensor("mul.Tensor", f.tensor("ones_like", x, Kw("pin_memory", false)), v)
-	default:
-		f.wrongType("var", "Tensor", v)
+	given := f.arg("var")
+	number, isNumber := given.(float64)
+	if isNumber && number < 0 || !isNumber && f.truth(f.op("any", f.py("lt", given, 0))) {
+		f.fail(ir.ErrValue, "var has negative entry/entries")
 	}
+	if isNumber {
+		variance = f.tensor("mul", f.tensor("ones_like", f.arg("input")), number)
+	} else {
+		variance = f.t("var", "size")
+	}
+	x, y := f.t("input", "size"), f.arg("target")
 	if !sameShape(variance, x) {
 		switch a, b := x.Shape(), variance.Shape(); {
 		case len(b) == len(a)-1 && slices.Equal(a[:len(b)], b):
@@ -45,15 +39,15 @@ func gaussianNLL(f *frame) any {
 			f.fail(ir.ErrValue, "var is of incorrect size")
 		}
 	}
-	f.namedReduction("%s is not valid")
+	f.namedReduction(" is not valid")
 	variance = f.tensor("clamp_", f.tensor("clone", variance), Kw("min", f.arg("eps")))
-	logarithm := f.tensor("log", variance)
-	square := f.tensor("pow.Tensor_Scalar", f.tensor("sub.Tensor", x, y), 2)
-	loss := f.tensor("mul.Tensor", f.tensor("add.Tensor", logarithm, f.tensor("div.Tensor", square, variance)), 0.5)
+	logarithm := f.op("log", variance)
+	square := f.py("pow", f.py("sub", x, y), 2)
+	loss := f.py("mul", 0.5, f.py("add", logarithm, f.py("truediv", square, variance)))
 	if f.bool("full") {
-		loss = f.tensor("add_.Tensor", loss, 0.5*math.Log(2*math.Pi))
+		loss = f.py("iadd", loss, 0.5*math.Log(2*math.Pi))
 	}
-	return f.reduce(loss)
+	return f.reduce(loss.(*Tensor))
 }
 
 // differing adds up the sizes of b that differ from a's, as Python's check does.
@@ -67,19 +61,18 @@ func differing(a, b []int) (sum int) {
 }
 
 func multilabelSoftMargin(f *frame) any {
-	x, y := f.t("input"), f.t("target")
-	hit := f.tensor("mul.Tensor", y, f.tensor("log_sigmoid", x))
-	rest := f.tensor("rsub.Scalar", y, 1)
-	miss := f.tensor("mul.Tensor", rest, f.tensor("log_sigmoid", f.tensor("neg", x)))
-	loss := f.tensor("neg", f.tensor("add.Tensor", hit, miss))
-	if w := f.t("weight"); w != nil {
-		loss = f.tensor("mul.Tensor", loss, w)
+	x, y := f.arg("input"), f.arg("target")
+	hit := f.py("mul", y, f.op("log_sigmoid", x))
+	miss := f.py("mul", f.py("sub", 1, y), f.op("log_sigmoid", f.py("neg", x)))
+	loss := f.py("neg", f.py("add", hit, miss))
+	if f.given("weight") {
+		loss = f.py("mul", loss, f.arg("weight"))
 	}
-	dim := x.Dim() - 1
-	classes := f.sizeAt(x, dim)
-	loss = f.tensor("div.Tensor", f.tensor("sum.dim_IntList", loss, []int{dim}), classes)
-	f.namedReduction("%s is not valid")
-	return f.reduce(loss)
+	input := f.t("input", "dim")
+	dim := input.Dim() - 1
+	loss = f.py("truediv", f.op("sum", loss, Kw("dim", dim)), f.sizeAt(input, dim))
+	f.namedReduction(" is not valid")
+	return f.reduce(loss.(*Tensor))
 }
 
 // linearCrossEntropy is the product and the loss. The form in chunks, which

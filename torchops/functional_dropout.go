@@ -7,7 +7,10 @@ func dropouts() map[string]func(f *frame) any {
 		"dropout":               drop("dropout"),
 		"alpha_dropout":         drop("alpha_dropout"),
 		"feature_alpha_dropout": drop("feature_alpha_dropout"),
-		"dropout2d":             drop("feature_dropout"),
+		"dropout2d": func(f *frame) any {
+			f.checkProbability()
+			return f.op(f.inplace("feature_dropout"), f.t("input", "dim"), f.arg("p"), f.arg("training"))
+		},
 		"dropout1d": func(f *frame) any {
 			f.checkProbability()
 			if n := f.t("input").Dim(); n != 2 && n != 3 {
@@ -30,7 +33,7 @@ func drop(op string) func(f *frame) any {
 }
 
 func (f *frame) checkProbability() {
-	if p := f.float("p"); p < 0 || p > 1 {
+	if p := f.arg("p"); f.holds(p, "lt", 0.0) || f.holds(p, "gt", 1.0) {
 		f.fail(ir.ErrValue, "dropout probability has to be between 0 and 1, but got %s", f.repr("p"))
 	}
 }

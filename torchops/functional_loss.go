@@ -32,7 +32,7 @@ func losses() map[string]func(f *frame) any {
 			return f.op(op, append(f.args("log_probs", "targets", "input_lengths", "target_lengths", "blank"), f.reduction(), f.arg("zero_infinity"))...)
 		},
 		"poisson_nll_loss": func(f *frame) any {
-			f.namedReduction("%s is not a valid value for reduction")
+			f.namedReduction(" is not a valid value for reduction")
 			return f.op("poisson_nll_loss", append(f.args("input", "target", "log_input", "full", "eps"), f.reduction())...)
 		},
 		"triplet_margin_loss": func(f *frame) any {
@@ -50,7 +50,7 @@ func losses() map[string]func(f *frame) any {
 		},
 		"multi_margin_loss": func(f *frame) any {
 			reduction := f.reduction()
-			if p := f.float("p"); p != 1 && p != 2 {
+			if p := f.arg("p"); f.holds(p, "ne", 1) && f.holds(p, "ne", 2) {
 				f.fail(ir.ErrValue, "only p == 1 and p == 2 supported")
 			}
 			if w := f.t("weight"); w != nil && w.Dim() != 1 {
@@ -109,13 +109,14 @@ func (f *frame) knownReduction(format string) {
 	}
 }
 
-// namedReduction is knownReduction where Python adds the message to the name,
-// which therefore has to be one.
-func (f *frame) namedReduction(format string) {
-	if name := f.reductionName(); kindOf(name) != notNumber || name == nil {
-		f.fail(ir.ErrType, "unsupported operand type(s) for +: '%s' and 'str'", typeName(name))
+// namedReduction is knownReduction where Python adds the message to the name, whatever
+// that is.
+func (f *frame) namedReduction(message string) {
+	switch name := f.reductionName(); name {
+	case "none", "mean", "sum":
+	default:
+		f.fail(ir.ErrValue, "%s", textOf(f.py("add", name, message)))
 	}
-	f.knownReduction(format)
 }
 
 // reduce applies the reduction to a loss per element.
@@ -136,7 +137,7 @@ func (f *frame) wantSize(format string) {
 }
 
 func (f *frame) positiveMargin() {
-	if f.float("margin") <= 0 {
+	if f.holds(f.arg("margin"), "le", 0) {
 		f.fail(ir.ErrValue, "margin must be greater than 0, got %s", f.repr("margin"))
 	}
 }
@@ -173,7 +174,7 @@ func regressionLosses() map[string]func(f *frame) any {
 	return map[string]func(f *frame) any{
 		"smooth_l1_loss": func(f *frame) any {
 			x, y := f.broadcast()
-			if f.float("beta") == 0 {
+			if f.holds(f.arg("beta"), "eq", 0.0) {
 				return f.op("l1_loss", x, y, f.reduction())
 			}
 			return f.op("smooth_l1_loss", x, y, f.reduction(), f.arg("beta"))

@@ -8,15 +8,15 @@ const cudnn = true
 func norms() map[string]func(f *frame) any {
 	return map[string]func(f *frame) any{
 		"batch_norm": func(f *frame) any {
-			eps, training := f.float("eps"), f.bool("training")
+			eps, training := f.arg("eps"), f.bool("training")
 			if training {
 				shape := f.t("input").Shape()
 				f.checkBatch(shape, sizeText(shape))
 			}
 			switch {
-			case training && eps <= 0:
+			case training && f.holds(eps, "le", 0.0):
 				f.fail(ir.ErrValue, "batch_norm eps must be positive during training, but got %s", f.repr("eps"))
-			case eps < 0:
+			case f.holds(eps, "lt", 0.0):
 				f.fail(ir.ErrValue, "batch_norm eps must be non-negative, but got %s", f.repr("eps"))
 			}
 			return f.op("batch_norm", append(f.args("input", "weight", "bias", "running_mean", "running_var", "training", "momentum", "eps"), cudnn)...)
@@ -53,7 +53,7 @@ func norms() map[string]func(f *frame) any {
 		"local_response_norm": localResponseNorm,
 		"normalize": func(f *frame) any {
 			x := f.t("input")
-			norm := f.invoke("torch.Tensor.norm", x, f.arg("p"), f.arg("dim"), Kw("keepdim", true))
+			norm := f.invoke("torch.Tensor.norm", f.t("input"), f.arg("p"), f.arg("dim"), Kw("keepdim", true))
 			if out := f.t("out"); out != nil {
 				f.op("div.out", x, f.tensor("expand_as", f.tensor("clamp_min_", norm, f.arg("eps")), x), Kw("out", out))
 				return out
@@ -82,7 +82,7 @@ func product(x []int) int {
 }
 
 func localResponseNorm(f *frame) any {
-	x, n := f.t("input"), f.int("size")
+	x, n := f.t("input"), f.arg("size")
 	shape := x.Shape()
 	if len(shape) < 3 {
 		f.fail(ir.ErrValue, "Expected 3D or higher dimensionality                          input (got %d dimensions)", len(shape))
@@ -90,19 +90,20 @@ func localResponseNorm(f *frame) any {
 	if x.Numel() == 0 {
 		return x
 	}
-	before, after := floorHalf(n), floorHalf(n-1)
-	div := f.tensor("mul.Tensor", x, x)
+	padding := func(before ...any) []any {
+		return append(before, f.py("floordiv", n, 2), f.py("floordiv", f.py("sub", n, 1), 2))
+	}
+	zero, div := int64(0), f.tensor("mul", x, x)
 	if len(shape) == 3 {
-		div = f.tensor("pad", f.tensor("unsqueeze", div, 1), []int{0, 0, before, after})
-		div = f.tensor("squeeze.dim", f.tensor("avg_pool2d", div, []int{n, 1}, 1), 1)
+		div = f.tensor("unsqueeze", div, 1)
+		div = f.tensor("pad", div, padding(zero, zero))
+		div = f.tensor("squeeze", f.tensor("avg_pool2d", div, ir.PyTuple{n, int64(1)}, Kw("stride", 1)), 1)
 	} else {
 		div = f.tensor("view", div, []int{shape[0], 1, shape[1], shape[2], -1})
-		div = f.tensor("pad", div, []int{0, 0, 0, 0, before, after})
-		div = f.tensor("squeeze.dim", f.tensor("avg_pool3d", div, []int{n, 1, 1}, 1), 1)
+		div = f.tensor("pad", div, padding(zero, zero, zero, zero))
+		div = f.tensor("squeeze", f.tensor("avg_pool3d", div, ir.PyTuple{n, int64(1), int64(1)}, Kw("stride", 1)), 1)
 		div = f.tensor("view", div, shape)
 	}
-	div = f.tensor("add.Tensor", f.tensor("mul.Tensor", div, f.arg("alpha")), f.arg("k"))
-	return f.op("div.Tensor", x, f.tensor("pow.Tensor_Scalar", div, f.arg("beta")))
+	div = f.tensor("add", f.tensor("mul", div, f.arg("alpha")), f.arg("k"))
+	return f.op("div", x, f.tensor("pow", div, f.arg("beta")))
 }
-
-func floorHalf(n int) int { return n >> 1 }

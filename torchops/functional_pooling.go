@@ -28,7 +28,11 @@ func pools() map[string]func(f *frame) any {
 
 func maxPool(op string) func(f *frame) any {
 	return func(f *frame) any {
-		return f.op(op, f.t("input"), f.arg("kernel_size"), f.strideOrNone(), f.arg("padding"), f.arg("dilation"), f.arg("ceil_mode"))
+		stride := f.strideOrNone()
+		if op == "max_pool3d_with_indices" {
+			f.t("input", "is_cuda")
+		}
+		return f.op(op, f.arg("input"), f.arg("kernel_size"), stride, f.arg("padding"), f.arg("dilation"), f.arg("ceil_mode"))
 	}
 }
 
@@ -42,15 +46,14 @@ func (f *frame) strideOrNone() any {
 
 // outputSize returns output_size with the input's sizes where it holds None.
 func (f *frame) outputSize() any {
-	given, kind := items(f.arg("output_size"))
-	if kind == "" {
-		return f.arg("output_size")
+	shape, given := f.t("input").Shape(), f.arg("output_size")
+	if k := kindOf(given); k == intKind || k == boolKind {
+		return given
 	}
-	shape := f.t("input").Shape()
-	if len(shape) <= len(given) {
-		f.fail(ir.ErrValue, "Input dimension should be at least %d", len(given)+1)
+	if n := f.length(given); len(shape) <= n {
+		f.fail(ir.ErrValue, "Input dimension should be at least %d", n+1)
 	}
-	size := append([]any(nil), given...)
+	size := append([]any(nil), f.iterate(given)...)
 	for i, item := range size {
 		if item == nil {
 			size[i] = int64(shape[len(shape)-len(size)+i])
@@ -66,7 +69,7 @@ func adaptiveMaxPool(n int, indices bool) func(f *frame) any {
 		if n > 1 {
 			size = f.outputSize()
 		}
-		both := f.tuple(op, f.t("input"), size)
+		both := f.tuple(op, f.arg("input"), size)
 		if indices {
 			return ir.PyTuple(both)
 		}
@@ -76,53 +79,57 @@ func adaptiveMaxPool(n int, indices bool) func(f *frame) any {
 
 func maxUnpool(n int) func(f *frame) any {
 	return func(f *frame) any {
-		x, indices := f.t("input"), f.t("indices")
-		kernel, padding := f.dims("kernel_size", n), f.dims("padding", n)
+		kernel := f.ntuple("kernel_size", n)
 		stride := kernel
 		if f.given("stride") {
-			stride = f.dims("stride", n)
+			stride = f.ntuple("stride", n)
 		}
-		out := f.unpoolSize(x, kernel, stride, padding)
+		padding := f.ntuple("padding", n)
+		out := f.unpoolSize(kernel, stride, padding)
 		switch n {
 		case 1:
-			y := f.tensor("max_unpool2d", f.tensor("unsqueeze", x, -1), f.tensor("unsqueeze", indices, -1), append(out, 1))
-			return f.op("squeeze.dim", y, -1)
+			out = f.py("add", out, rewrap([]any{int64(1)}, kindOfList(out)))
+			y := f.tensor("max_unpool2d", f.tensor("unsqueeze", f.t("input"), -1), f.tensor("unsqueeze", f.t("indices"), -1), out)
+			return f.op("squeeze", y, -1)
 		case 2:
-			return f.op("max_unpool2d", x, indices, out)
+			return f.op("max_unpool2d", f.arg("input"), f.arg("indices"), out)
 		}
-		return f.op("max_unpool3d", x, indices, out, stride, padding)
+		return f.op("max_unpool3d", f.arg("input"), f.arg("indices"), out, ir.PyTuple(stride), ir.PyTuple(padding))
 	}
 }
 
-func (f *frame) unpoolSize(x *Tensor, kernel, stride, padding []int) []int {
-	n, shape := len(kernel), x.Shape()
-	if len(shape) < n || len(stride) < n || len(padding) < n {
-		f.fail(ir.ErrIndex, "tuple index out of range")
+// unpoolSize is the output size that is asked for, or the one that the pooling before
+// had.
+func (f *frame) unpoolSize(kernel, stride, padding []any) any {
+	n, shape := len(kernel), intList(f.t("input").Shape())
+	size := make([]any, n)
+	for i := range size {
+		size[i] = f.py("sub", f.py("add", f.py("mul", f.py("sub", f.at("tuple", shape, i-n), 1), f.at("tuple", stride, i)), kernel[i]), f.py("mul", 2, f.at("tuple", padding, i)))
 	}
-	out := make([]int, n)
-	for i := range out {
-		out[i] = (shape[len(shape)-n+i]-1)*stride[i] + kernel[i] - 2*padding[i]
-	}
+	out := any(size)
 	if f.given("output_size") {
-		given := f.dims("output_size", n)
-		text := f.repr("output_size")
-		if len(given) == n+2 {
-			given = given[2:]
-			text = reprOf(rewrap(intList(given), kindOfList(f.arg("output_size"))))
+		out = f.arg("output_size")
+		if f.length(out) == n+2 {
+			out = f.py("getitem", out, ir.Slice{Start: ir.Int(2), Stop: ir.None{}, Step: ir.None{}})
 		}
-		if len(given) != n {
-			f.fail(ir.ErrValue, "output_size should be a sequence containing %d or %d elements, but it has a length of '%d'", n, n+2, len(given))
+		if got := f.length(out); got != n {
+			f.fail(ir.ErrValue, "output_size should be a sequence containing %d or %d elements, but it has a length of '%d'", n, n+2, got)
 		}
-		for i, g := range given {
-			if low, high := out[i]-stride[i], out[i]+stride[i]; g <= low || g >= high {
-				f.fail(ir.ErrValue, "invalid output_size \"%s\" (dim %d must be between %d and %d)", text, i, low, high)
+		for i := range size {
+			low, high := f.py("sub", size[i], f.at("tuple", stride, i)), f.py("add", size[i], f.at("tuple", stride, i))
+			if given := f.py("getitem", out, i); !f.holds(low, "lt", given) || !f.holds(given, "lt", high) {
+				f.fail(ir.ErrValue, "invalid output_size \"%s\" (dim %d must be between %s and %s)", textOf(out), i, textOf(low), textOf(high))
 			}
 		}
-		out = given
 	}
-	for i, size := range out {
-		if size < 0 {
-			f.fail(ir.ErrValue, "max_unpooling: output_size must contain non-negative spatial dimensions, but got output_size[%d]=%d", i, size)
+	for i := range size {
+		// torch._check wants a bool, which no tensor is
+		holds := f.py("ge", f.py("getitem", out, i), 0)
+		if _, isTensor := holds.(*Tensor); isTensor {
+			f.fail(ir.ErrType, "cond must be a bool, but got a Tensor. For tensor conditions, use torch._check_tensor_all() to assert that all elements are true.")
+		}
+		if !f.truth(holds) {
+			f.fail(ir.ErrValue, "max_unpooling: output_size must contain non-negative spatial dimensions, but got output_size[%d]=%s", i, textOf(f.py("getitem", out, i)))
 		}
 	}
 	return out
@@ -135,52 +142,56 @@ func kindOfList(v any) string {
 
 func lpPool(n int) func(f *frame) any {
 	return func(f *frame) any {
-		x, norm := f.t("input"), f.float("norm_type")
-		window := f.arg("kernel_size")
+		norm, window := f.arg("norm_type"), f.arg("kernel_size")
 		if n > 1 {
-			window = product(f.dims("kernel_size", n))
-		}
-		switch {
-		case norm == 0:
-			f.fail(ir.ErrValue, "norm_type must be a non-zero value, but got %s", f.repr("norm_type"))
-		case math.IsInf(norm, 0):
-			x = f.tensor("abs", x)
-			if norm < 0 {
-				x = f.tensor("neg", x)
+			window = any(nil)
+			for _, k := range f.unpack(f.ntuple("kernel_size", n), n) {
+				if window == nil {
+					window = k
+				} else {
+					window = f.py("mul", window, k)
+				}
 			}
-			y := f.tensor(fmt.Sprintf("max_pool%dd", n), x, f.arg("kernel_size"), f.strideOrNone(), 0, 1, f.arg("ceil_mode"))
-			if norm < 0 {
-				y = f.tensor("neg", y)
-			}
-			return y
 		}
-		args := []any{f.tensor("pow.Tensor_Scalar", x, f.arg("norm_type")), f.arg("kernel_size")}
+		if plainNumber(norm) && asFloat(norm) == 0 {
+			f.fail(ir.ErrValue, "norm_type must be a non-zero value, but got %s", textOf(norm))
+		}
+		if plainNumber(norm) && math.IsInf(asFloat(norm), 0) {
+			pooled := func(x any) any {
+				return f.invoke(fmt.Sprintf("torch.nn.functional.max_pool%dd", n), x, f.arg("kernel_size"), f.arg("stride"), 0, 1, f.arg("ceil_mode"))
+			}
+			x := f.op("abs", f.t("input", "abs"))
+			if asFloat(norm) > 0 {
+				return pooled(x)
+			}
+			return f.py("neg", pooled(f.py("neg", x)))
+		}
+		args := []any{f.op("pow", f.t("input"), norm), f.arg("kernel_size")}
 		if f.given("stride") {
 			args = append(args, f.arg("stride"))
 		}
 		y := f.tensor(fmt.Sprintf("avg_pool%dd", n), append(args, Kw("padding", 0), Kw("ceil_mode", f.arg("ceil_mode")))...)
-		y = f.tensor("mul.Tensor", f.tensor("sign", y), f.tensor("relu", f.tensor("abs", y)))
-		return f.op("pow.Tensor_Scalar", f.tensor("mul.Tensor", y, window), 1/norm)
+		y = f.tensor("mul", f.tensor("sign", y), f.tensor("relu", f.tensor("abs", y)))
+		return f.op("pow", f.tensor("mul", y, window), f.py("truediv", 1.0, norm))
 	}
 }
 
 func fractionalMaxPool(n int, indices bool) func(f *frame) any {
 	op := fmt.Sprintf("fractional_max_pool%dd", n)
 	return func(f *frame) any {
-		x := f.t("input")
 		size := f.arg("output_size")
 		if size == nil {
-			size = f.ratioSize(x, n)
+			size = f.ratioSize(n)
 		}
-		samples := f.t("_random_samples")
+		samples := f.arg("_random_samples")
 		if samples == nil {
-			batch := 1
+			x, batch := f.t("input", "dim"), 1
 			if x.Dim() != n+1 {
 				batch = f.sizeAt(x, 0)
 			}
-			samples = f.tensor("rand", []int{batch, f.sizeAt(x, -n-1), n}, Kw("dtype", x.DType()), Kw("device", x.Device()), Kw("pin_memory", false))
+			samples = f.op("rand", []int{batch, f.sizeAt(x, -n-1), n}, Kw("dtype", x.DType()), Kw("device", x.Device()))
 		}
-		both := f.tuple(op, x, f.arg("kernel_size"), size, samples)
+		both := f.tuple(op, f.arg("input"), f.arg("kernel_size"), size, samples)
 		if indices {
 			return ir.PyTuple(both)
 		}
@@ -189,31 +200,16 @@ func fractionalMaxPool(n int, indices bool) func(f *frame) any {
 }
 
 // ratioSize returns the output size that output_ratio gives.
-func (f *frame) ratioSize(x *Tensor, n int) []any {
+func (f *frame) ratioSize(n int) []any {
 	if !f.given("output_ratio") {
 		f.fail(ir.ErrValue, "fractional_max_pool%dd requires specifying either an output_size or an output_ratio", n)
 	}
-	if ratio := f.arg("output_ratio"); n == 2 { // Python asks for its length
-		list, kind := items(ratio)
-		if kind == "" {
-			f.fail(ir.ErrType, "object of type '%s' has no len()", typeName(ratio))
-		}
-		if len(list) > 2 {
-			f.fail(ir.ErrValue, "fractional_max_pool2d requires output_ratio to either be a single Int or tuple of Ints.")
-		}
+	if n == 2 && f.length(f.arg("output_ratio")) > 2 {
+		f.fail(ir.ErrValue, "fractional_max_pool2d requires output_ratio to either be a single Int or tuple of Ints.")
 	}
-	ratios := f.items("output_ratio", n)
-	if len(ratios) < n {
-		f.fail(ir.ErrIndex, "%s index out of range", kindOfList(f.arg("output_ratio")))
-	}
-	size := make([]any, n)
+	ratios, size := f.ntuple("output_ratio", n), make([]any, n)
 	for i := range size {
-		if k := kindOf(ratios[i]); k == notNumber || k == complexKind {
-			f.wrongType("output_ratio", "float", ratios[i])
-		}
-		whole, err := floatToInt(math.Trunc(float64(f.sizeAt(x, i-n)) * asFloat(ratios[i])))
-		mustNot(f.of.name, err)
-		size[i] = whole
+		size[i] = f.invoke("builtins.int", f.py("mul", f.sizeAt(f.t("input", "size"), i-n), f.at("tuple", ratios, i)))
 	}
 	return size
 }

@@ -22,21 +22,12 @@ func samplers() map[string]func(f *frame) any {
 		"grid_sample": gridSample,
 		"affine_grid": affineGrid,
 		"fold": func(f *frame) any {
-			return f.op("col2im", f.t("input"), f.pair("output_size"), f.pair("kernel_size"), f.pair("dilation"), f.pair("padding"), f.pair("stride"))
+			return f.op("col2im", f.arg("input"), f.ntuple("output_size", 2), f.ntuple("kernel_size", 2), f.ntuple("dilation", 2), f.ntuple("padding", 2), f.ntuple("stride", 2))
 		},
 		"unfold": func(f *frame) any {
-			return f.op("im2col", f.t("input"), f.pair("kernel_size"), f.pair("dilation"), f.pair("padding"), f.pair("stride"))
+			return f.op("im2col", f.arg("input"), f.ntuple("kernel_size", 2), f.ntuple("dilation", 2), f.ntuple("padding", 2), f.ntuple("stride", 2))
 		},
 	}
-}
-
-// pair returns two numbers; one stands for both, a list of one does not.
-func (f *frame) pair(name string) []int {
-	p := f.dims(name, 2)
-	if len(p) != 2 {
-		f.fail(ir.ErrRuntime, "It is expected %s equals to 2, but got size %d", name, len(p))
-	}
-	return p
 }
 
 // upsampling names the operator of a mode by the number of spatial dimensions,
@@ -59,7 +50,7 @@ var upsampling = map[string]struct {
 var dimensionsOf = map[string]int{"linear": 3, "bilinear": 4, "trilinear": 5}
 
 func interpolate(f *frame) any {
-	x, mode := f.t("input"), f.string("mode")
+	x, mode := f.t("input"), textOf(f.arg("mode"))
 	kind, known := upsampling[mode]
 	corners := f.arg("align_corners")
 	if known && !kind.corners {
@@ -163,49 +154,46 @@ func typeNames(list []any) string {
 		if i > 0 {
 			text += ", "
 		}
-		name := typeName(v)
-		if name == "Tensor" {
-			name = "torch.Tensor"
-		}
-		text += "<class '" + name + "'>"
+		text += "<class '" + className(v) + "'>"
 	}
 	return text + "]"
 }
 
 func gridSample(f *frame) any {
-	mode, ok := map[string]int{"bilinear": 0, "nearest": 1, "bicubic": 2}[f.string("mode")]
-	if !ok {
-		f.fail(ir.ErrValue, "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '%s'", f.string("mode"))
+	mode := f.oneOf("mode", "bilinear", "nearest", "bicubic")
+	if mode < 0 {
+		f.fail(ir.ErrValue, "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '%s'", textOf(f.arg("mode")))
 	}
-	padding, ok := map[string]int{"zeros": 0, "border": 1, "reflection": 2}[f.string("padding_mode")]
-	if !ok {
-		f.fail(ir.ErrValue, "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '%s'", f.string("padding_mode"))
+	padding := f.oneOf("padding_mode", "zeros", "border", "reflection")
+	if padding < 0 {
+		f.fail(ir.ErrValue, "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '%s'", textOf(f.arg("padding_mode")))
 	}
-	return f.op("grid_sampler", f.t("input"), f.t("grid"), mode, padding, f.bool("align_corners"))
+	corners := f.arg("align_corners")
+	if corners == nil {
+		corners = false
+	}
+	return f.op("grid_sampler", f.arg("input"), f.arg("grid"), mode, padding, corners)
 }
 
 func affineGrid(f *frame) any {
-	theta, size := f.t("theta"), f.dims("size", 1)
+	theta, size, corners := f.t("theta"), f.arg("size"), f.arg("align_corners")
+	if corners == nil {
+		corners = false
+	}
 	if !theta.DType().IsFloat() {
 		f.fail(ir.ErrValue, "Expected theta to have floating point type, but got %s", theta.DType())
 	}
-	if len(size) != 4 && len(size) != 5 {
-		f.fail(ir.ErrNotImplemented, "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size %s.", f.repr("size"))
+	n := f.length(size) - 2
+	if n != 2 && n != 3 {
+		f.fail(ir.ErrNotImplemented, "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size %s.", textOf(size))
 	}
-	n := len(size) - 2
 	if t := theta.Shape(); len(t) != 3 || t[1] != n || t[2] != n+1 {
-		f.fail(ir.ErrValue, "Expected a batch of %dD affine matrices of shape Nx%dx%d for size %s. Got %s.", n, n, n+1, f.repr("size"), sizeText(t))
+		f.fail(ir.ErrValue, "Expected a batch of %dD affine matrices of shape Nx%dx%d for size %s. Got %s.", n, n, n+1, textOf(size), sizeText(t))
 	}
-	corners := f.bool("align_corners")
-	smallest := func(x []int) int {
-		m := x[0]
-		for _, k := range x {
-			m = min(m, k)
-		}
-		return m
-	}
-	if unit := corners && smallest(size[2:]) == 1; !unit && smallest(size) <= 0 {
-		f.fail(ir.ErrValue, "Expected non-zero, positive output size. Got %s", f.repr("size"))
+	spatial := f.py("getitem", size, ir.Slice{Start: ir.Int(-n), Stop: ir.None{}, Step: ir.None{}})
+	unit := f.truth(corners) && f.holds(f.invoke("builtins.min", spatial), "eq", 1)
+	if !unit && f.holds(f.invoke("builtins.min", size), "le", 0) {
+		f.fail(ir.ErrValue, "Expected non-zero, positive output size. Got %s", textOf(size))
 	}
 	return f.op("affine_grid_generator", theta, size, corners)
 }

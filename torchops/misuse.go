@@ -2,7 +2,6 @@ package torchops
 
 import (
 	_ "embed"
-	"errors"
 	"strings"
 	"sync"
 
@@ -33,92 +32,22 @@ var askedFirst = sync.OnceValue(func() map[*composed]map[string]string {
 	return all
 })
 
-// checkTensors refuses what is no tensor where Python would.
-func (f *frame) checkTensors() {
-	for i, p := range f.of.params {
-		if strings.HasSuffix(p.name, "_lengths") || p.name == "out" {
-			continue // of ctc_loss: lists of numbers too; out is for the operator, at the end
-		}
-		v := f.values[i]
-		if isTensor(v) {
-			continue
-		}
-		optional := strings.HasSuffix(p.annotation, "| None")
-		attribute := askedFirst()[f.of][p.name]
-		switch {
-		case optional && v == nil:
-		case i == 0 && p.name == "self":
-			f.fail(ir.ErrAttribute, "'%s' object is no tensor, on which %s is called", typeName(v), f.of.name)
-		case attribute != "":
-			f.fail(ir.ErrAttribute, "'%s' object has no attribute '%s'", typeName(v), attribute)
-		case p.annotation == "Tensor", p.annotation == "Tensor | MaskedTensor", p.annotation == "Tensor | None":
-			f.fail(ir.ErrType, "%s(): argument '%s' (position %d) must be Tensor, not %s", f.of.name, p.name, i+1, typeName(v))
+// misused refuses what stands in the place of a tensor: Python's code asks an attribute
+// of it, or hands it to a parser.
+func (f *frame) misused(i int, attribute ...string) {
+	p, v := &f.of.params[i], f.values[i]
+	if len(attribute) == 0 {
+		if asked := askedFirst()[f.of][p.name]; asked != "" {
+			attribute = []string{asked}
 		}
 	}
-}
-
-// parsed are the types that the parser before an operator looks at.
-var parsed = map[ir.TypeKind]parameterKind{
-	ir.TypeTensor: paramTensor, ir.TypeScalar: paramScalar, ir.TypeFloat: paramFloat, ir.TypeInt: paramInt, ir.TypeSymInt: paramSymInt,
-	ir.TypeBool: paramBool, ir.TypeStr: paramString,
-}
-
-// parse refuses arguments of an operator as the parser does that stands before it in
-// Python; the dispatcher alone takes more.
-func (f *frame) parse(s *ir.Schema, args []any, kw []Kwarg) error {
-	name, _, _ := strings.Cut(strings.TrimPrefix(s.Op, "aten::"), ".")
-	one := func(v any, a *ir.Param, place int) error {
-		v, err := normalize(v)
-		if err != nil || v == nil {
-			return err
-		}
-		t := a.Type.Required()
-		p := parameter{name: a.Name, numbers: takesNumbers[strings.TrimSuffix(name, "_")]}
-		var known bool
-		if t.Kind == ir.TypeList {
-			p.size = t.Len
-			switch t.Elem.Kind {
-			case ir.TypeTensor:
-				p.kind, known = paramTensors, true
-			case ir.TypeInt, ir.TypeSymInt:
-				p.kind, known = paramInts, true
-			}
-		} else {
-			p.kind, known = parsed[t.Kind]
-		}
-		if !known {
-			return nil
-		}
-		ok, failed, err := p.accepts(v, place)
-		if err == nil && !ok {
-			err = (&signature{function: name}).wrong(&p, place, false, v, failed)
-		}
-		return err
+	switch {
+	case i == 0 && p.name == "self":
+		f.fail(ir.ErrAttribute, "'%s' object is no tensor, on which %s is called", typeName(v), f.of.name)
+	case len(attribute) > 0 && typeName(v) == "torch.dtype" && (attribute[0] == "is_complex" || attribute[0] == "is_floating_point"):
+		f.fail(ir.ErrType, "'bool' object is not callable") // of which dtypes have one, that is no method
+	case len(attribute) > 0:
+		f.fail(ir.ErrAttribute, "'%s' object has no attribute '%s'", typeName(v), attribute[0])
 	}
-	for i, v := range args {
-		if i < len(s.Args) {
-			if err := one(v, &s.Args[i], i); err != nil {
-				return err
-			}
-		}
-	}
-	for _, k := range kw {
-		for i := range s.Args {
-			if s.Args[i].Name == k.Name {
-				if err := one(k.Value, &s.Args[i], i); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// refused makes a TypeError of what an operator did not take, as it is where Python's
-// parser stands before it.
-func refused(err error) error {
-	if r, ok := errors.AsType[*mismatch](err); ok {
-		return ir.Errorf(ir.ErrType, "%s", r.text)
-	}
-	return err
+	f.fail(ir.ErrType, "%s(): argument '%s' (position %d) must be Tensor, not %s", f.of.name, p.name, i+1, typeName(v))
 }

@@ -72,7 +72,21 @@ func init() {
 		return pairs, nil
 	})
 	define("builtins.zip", "*iterables", func(m *libtorch.Mode, a []any) (any, error) { return zip(m, a[0].([]any)) })
-	define("builtins.complex", "real?, imag?", func(m *libtorch.Mode, a []any) (any, error) {
+	define("builtins.complex", "*parts, real?, imag?", func(m *libtorch.Mode, a []any) (any, error) {
+		given := a[0].([]any)
+		if len(given) > 2 {
+			return nil, typeErrorf("complex() takes at most 2 arguments (%d given)", len(given))
+		}
+		if len(given) > 0 && given[0] == nil {
+			return nil, typeErrorf("complex() first argument must be a string or a number, not 'NoneType'")
+		}
+		a = a[1:]
+		for i, v := range given {
+			if a[i] != nil {
+				return nil, typeErrorf("argument for complex() given by name ('%s') and position (%d)", [...]string{"real", "imag"}[i], i+1)
+			}
+			a[i] = v
+		}
 		var parts [2]complex128
 		for i, v := range a {
 			if t, ok := v.(*Tensor); ok {
@@ -90,6 +104,8 @@ func init() {
 					return nil, ir.Errorf(ir.ErrValue, "complex() arg is a malformed string")
 				}
 				v = z
+			} else if isString && i == 1 {
+				return nil, typeErrorf("complex() second arg can't be a string")
 			}
 			if v != nil && kindOf(v) == notNumber {
 				return nil, typeErrorf("complex() argument must be a number, not '%s'", typeName(v))
@@ -129,6 +145,9 @@ func init() {
 		return nil, ir.Errorf(ir.ErrValue, "sequence.index(x): x not in sequence")
 	})
 	define("operator.iconcat", "a, b", func(m *libtorch.Mode, a []any) (any, error) {
+		if list, ok, err := extended(m, a[0], a[1]); ok {
+			return list, err
+		}
 		return Invoke(m, ir.FuncOf("operator.concat"), a, nil)
 	})
 	define("operator.length_hint", "obj, default?", func(m *libtorch.Mode, a []any) (any, error) {

@@ -181,10 +181,10 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		n, err := indexNumber(m, a[1])
-		if err != nil {
-			return nil, err
+		if k := kindOf(a[1]); k != intKind && k != boolKind {
+			return nil, typeErrorf("Expected an int as second argument to ldexp.")
 		}
+		n := asInt(a[1])
 		y := math.Ldexp(asFloat(x), int(min(max(n, -5000), 5000)))
 		if math.IsInf(y, 0) && !math.IsInf(asFloat(x), 0) {
 			return nil, errRange

@@ -151,6 +151,9 @@ func init() {
 func (b *binaryOperator) apply(m *libtorch.Mode, x, y any, inplace bool) (any, error) {
 	_, xt := x.(*Tensor)
 	_, yt := y.(*Tensor)
+	if format, isFormat := x.(string); isFormat && b.names[0] == "mod" {
+		return formatPercent(m, format, y)
+	}
 	if xt || yt {
 		v, ok, err := b.tensor.apply(m, x, y, inplace && xt)
 		if ok || err != nil {
@@ -162,6 +165,11 @@ func (b *binaryOperator) apply(m *libtorch.Mode, x, y any, inplace bool) (any, e
 	}
 	if b.number != nil {
 		if v, ok, err := b.number.apply(x, y); ok {
+			return v, err
+		}
+	}
+	if inplace && b.names[0] == "add" {
+		if v, ok, err := extended(m, x, y); ok {
 			return v, err
 		}
 	}

@@ -55,6 +55,20 @@ func concat(a, b any) (v any, ok bool, err error) {
 	return rewrap(append(append(joined, x...), y...), kind), true, nil
 }
 
+// extended is += of a list, which takes any iterable; ok is false where a is none. The
+// list itself stays as it is: values of a run may be shared.
+func extended(m *libtorch.Mode, a, b any) (v any, ok bool, err error) {
+	x, kind := items(a)
+	if kind != "list" {
+		return nil, false, nil
+	}
+	more, err := iterate(m, b)
+	if err != nil {
+		return nil, true, err
+	}
+	return append(append(make([]any, 0, len(x)+len(more)), x...), more...), true, nil
+}
+
 // repeat is * on a sequence and a number, in either order; ok is false where
 // neither is a sequence.
 func repeat(a, b any) (v any, ok bool, err error) {

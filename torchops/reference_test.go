@@ -91,9 +91,10 @@ func (c *referenceCall) repeat(data map[string][]byte) string {
 		return err.Error()
 	}
 	var operators []string
-	observeOperator = func(name string) { operators = append(operators, name) }
-	defer func() { observeOperator = nil }()
-	got, err := Invoke(nil, ir.FuncOf(c.Fn), append(args.([]any), In(s)), kw)
+	mode := &libtorch.Mode{Observe: func(o *libtorch.Operator) {
+		operators = append(operators, strings.TrimSuffix(o.Schema().Op, ".default"))
+	}}
+	got, err := Invoke(mode, ir.FuncOf(c.Fn), append(args.([]any), In(s)), kw)
 	if c.Error != "" {
 		return c.failed(got, err)
 	}

@@ -3,6 +3,7 @@ package torchops
 import (
 	"strings"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -52,7 +53,16 @@ func to(b *binding) (any, error) {
 	case 1:
 		c, v = conversion{dtype: v[0]}, v[1:]
 	default:
-		info, err := v[0].(*Tensor).info()
+		like, isTensor := v[0].(*Tensor)
+		if !isTensor { // a number is taken for the tensor that it would be
+			n, err := libtorch.WrappedNumber(v[0])
+			if err != nil {
+				return nil, err
+			}
+			like = FromHandle(n)
+			defer func() { _ = like.Close() }()
+		}
+		info, err := like.info()
 		if err != nil {
 			return nil, err
 		}

@@ -13,42 +13,42 @@ var fnEinsum = ir.FuncOf("torch.functional.einsum")
 // order of three or more operands only where Python has opt_einsum, so the order
 // is from left to right.
 func einsum(f *frame) any {
-	args, err := einsumOperands(f.arg("args").([]any))
-	mustNot(f.of.target.Name(), err)
-	equation, operands := args[0], args[1:]
-	for len(operands) == 1 && isSequence(operands[0]) {
-		operands, _ = items(operands[0])
+	args := f.einsumOperands(f.arg("args").([]any))
+	for len(args) == 2 {
+		list, kind := items(args[1])
+		if kind == "" {
+			break
+		}
+		args = f.einsumOperands(append([]any{args[0]}, list...))
 	}
-	return f.op("einsum", equation, operands)
+	return f.op("einsum", args[0], args[1:])
 }
 
 // einsumRecorded returns what is recorded of a call: Python reads the subscripts
 // of real tensors only, and looks into a list of operands.
-func einsumRecorded(args []any) ([]any, error) {
-	if len(args) == 0 {
-		return einsumOperands(args)
+func (f *frame) einsumRecorded(args []any) []any {
+	traced := false
+	if len(args) > 1 {
+		_, traced = ValueOf(args[0])
 	}
-	if _, traced := ValueOf(args[0]); !traced || len(args) < 2 {
-		var err error
-		if args, err = einsumOperands(args); err != nil {
-			return nil, err
-		}
+	if !traced {
+		args = f.einsumOperands(args)
 	}
 	if len(args) == 2 {
 		if list, kind := items(args[1]); kind != "" {
-			return append([]any{args[0]}, list...), nil
+			return append([]any{args[0]}, list...)
 		}
 	}
-	return args, nil
+	return args
 }
 
 // einsumOperands returns an equation and the operands.
-func einsumOperands(args []any) ([]any, error) {
+func (f *frame) einsumOperands(args []any) []any {
 	if len(args) < 2 {
-		return nil, ir.Errorf(ir.ErrValue, "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
+		f.fail(ir.ErrValue, "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
 	}
 	if _, isTensor := args[0].(*Tensor); !isTensor {
-		return args, nil
+		return args
 	}
 	var equation strings.Builder
 	var operands []any
@@ -64,45 +64,38 @@ func einsumOperands(args []any) ([]any, error) {
 		if !result {
 			operands, list = append(operands, args[i]), args[i+1]
 		}
-		if err := writeSubscripts(&equation, list); err != nil {
-			return nil, err
+		list, err := normalize(list)
+		mustNot(f.of.target.Name(), err)
+		for _, n := range f.iterate(list) {
+			equation.WriteString(f.subscript(n))
 		}
 	}
-	return append([]any{equation.String()}, operands...), nil
+	return append([]any{equation.String()}, operands...)
 }
 
-func writeSubscripts(b *strings.Builder, v any) error {
-	v, err := normalize(v)
-	if err != nil {
-		return err
+// subscript is the letter of a number.
+func (f *frame) subscript(n any) string {
+	if _, ok := n.(ir.Ellipsis); ok {
+		return "..."
 	}
-	list, kind := items(v)
-	if kind == "" {
-		return ir.Errorf(ir.ErrType, "'%s' object is not iterable", typeName(v))
+	letter := func(first rune) string {
+		code, err := indexNumber(f.mode, f.py("add", int64(first), n))
+		mustNot(f.of.target.Name(), err)
+		return string(rune(code))
 	}
-	for _, s := range list {
-		if _, ok := s.(ir.Ellipsis); ok {
-			b.WriteString("...")
-			continue
-		}
-		if k := kindOf(s); k != intKind && k != boolKind {
-			return ir.Errorf(ir.ErrType, "'>=' not supported between instances of '%s' and 'int'", typeName(s))
-		}
-		switch n := asInt(s); {
-		case n >= 0 && n < 26:
-			b.WriteByte(byte('A' + n))
-		case n >= 26 && n < 52:
-			b.WriteByte(byte('a' + n - 26))
-		default:
-			return ir.Errorf(ir.ErrValue, "einsum(): subscript in subscript list is not within the valid range [0, 52)")
-		}
+	switch {
+	case f.holds(n, "ge", 0) && f.holds(n, "lt", 26):
+		return letter('A')
+	case f.holds(n, "ge", 26) && f.holds(n, "lt", 52):
+		return letter('a' - 26)
 	}
-	return nil
+	f.fail(ir.ErrValue, "einsum(): subscript in subscript list is not within the valid range [0, 52)")
+	return ""
 }
 
 // tensordot contracts the last and first dims dimensions, or those of two lists.
 func tensordot(f *frame) any {
-	a, b := f.t("a"), f.t("b")
+	a, b := f.arg("a"), f.arg("b")
 	var of [2]any
 	counted := func(n int) [2]any {
 		last, first := make([]int, n), make([]int, n)
@@ -119,7 +112,7 @@ func tensordot(f *frame) any {
 	switch dims := f.arg("dims").(type) {
 	case int64:
 		negative(dims)
-		if dims > int64(min(a.Dim(), b.Dim())) {
+		if dims > int64(min(f.t("a", "dim").Dim(), f.t("b", "dim").Dim())) {
 			f.fail(ir.ErrRuntime, "tensordot expects dims < ndim_a or ndim_b, but got dims=%d", dims)
 		}
 		of = counted(int(dims))
@@ -137,7 +130,7 @@ func tensordot(f *frame) any {
 		mustNot(f.of.name, err)
 		negative(n.(int64))
 		if n.(int64) > 64 {
-			f.fail(ir.ErrIndex, "Dimension out of range (expected to be in range of [%d, %d], but got %d)", -a.Dim(), a.Dim()-1, -n.(int64))
+			f.fail(ir.ErrIndex, "Dimension out of range (expected to be in range of [%d, %d], but got %d)", -f.t("a").Dim(), f.t("a").Dim()-1, -n.(int64))
 		}
 		of = counted(int(n.(int64)))
 	default:
@@ -165,10 +158,14 @@ func (f *frame) numbers(t *Tensor) []int {
 
 // cdist turns the name of the way of computing into its number.
 func cdist(f *frame) any {
-	mode, ok := map[any]any{
-		"use_mm_for_euclid_dist_if_necessary": nil, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2,
-	}[f.arg("compute_mode")]
-	if !ok {
+	var mode any
+	switch f.arg("compute_mode") {
+	case "use_mm_for_euclid_dist_if_necessary":
+	case "use_mm_for_euclid_dist":
+		mode = 1
+	case "donot_use_mm_for_euclid_dist":
+		mode = 2
+	default:
 		f.fail(ir.ErrValue, "%s is not a valid value for compute_mode", textOf(f.arg("compute_mode")))
 	}
 	return f.op("cdist", f.arg("x1"), f.arg("x2"), f.arg("p"), mode)

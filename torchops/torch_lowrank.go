@@ -7,14 +7,7 @@ import "github.com/torchfx-go/torchfx/ir"
 func lowrankBodies() map[string]func(f *frame) any {
 	return map[string]func(f *frame) any{
 		"svd_lowrank": func(f *frame) any {
-			q, niter := 6, 2
-			if f.given("q") {
-				q = f.int("q")
-			}
-			if f.given("niter") {
-				niter = f.int("niter")
-			}
-			return f.lowrank(f.t("A"), q, niter, f.t("M"))
+			return f.lowrank(f.t("A"), f.arg("q"), f.arg("niter"), f.t("M"))
 		},
 		"pca_lowrank": pcaLowrank,
 	}
@@ -27,15 +20,14 @@ func pcaLowrank(f *frame) any {
 		f.fail(ir.ErrValue, "not enough values to unpack (expected 2, got %d)", len(shape))
 	}
 	m, n := shape[len(shape)-2], shape[len(shape)-1]
-	q := min(6, m, n)
-	if f.given("q") {
-		if q = f.int("q"); q < 0 || q > min(m, n) {
-			f.fail(ir.ErrValue, "q(=%d) must be non-negative integer and not greater than min(m, n)=%d", q, min(m, n))
-		}
+	q, niter := f.arg("q"), f.arg("niter")
+	if q == nil {
+		q = int64(min(6, m, n))
+	} else if !f.holds(q, "ge", 0) || !f.holds(q, "le", min(m, n)) {
+		f.fail(ir.ErrValue, "q(=%s) must be non-negative integer and not greater than min(m, n)=%d", textOf(q), min(m, n))
 	}
-	niter := f.int("niter")
-	if niter < 0 {
-		f.fail(ir.ErrValue, "niter(=%d) must be non-negative integer", niter)
+	if !f.holds(niter, "ge", 0) {
+		f.fail(ir.ErrValue, "niter(=%s) must be non-negative integer", textOf(niter))
 	}
 	switch {
 	case !f.bool("center"):
@@ -76,8 +68,11 @@ func (f *frame) mm(a, b *Tensor) *Tensor {
 	return f.tensor("matmul", a, b)
 }
 
-// lowrank returns U, S and V of a - less, which may be nil.
-func (f *frame) lowrank(a *Tensor, q, niter int, less *Tensor) any {
+// lowrank returns U, S and V of a - less, which may be nil, as q and niter may.
+func (f *frame) lowrank(a *Tensor, q, niter any, less *Tensor) any {
+	if q == nil {
+		q = int64(6)
+	}
 	shape := a.Shape()
 	if len(shape) < 2 {
 		f.fail(ir.ErrValue, "not enough values to unpack (expected 2, got %d)", len(shape))
@@ -107,12 +102,15 @@ func (f *frame) lowrank(a *Tensor, q, niter int, less *Tensor) any {
 }
 
 // lowrankBasis returns an orthonormal basis of about what a - less spans.
-func (f *frame) lowrankBasis(a *Tensor, q, niter int, less *Tensor) *Tensor {
+func (f *frame) lowrankBasis(a *Tensor, q, niter any, less *Tensor) *Tensor {
+	if niter == nil {
+		niter = int64(2)
+	}
 	dtype := a.DType()
 	if !dtype.IsComplex() {
 		dtype = floatingDType(a)
 	}
-	r := f.tensor("randn", []int{f.sizeAt(a, -1), q}, Kw("dtype", dtype), Kw("device", a.Device()), Kw("pin_memory", false))
+	r := f.tensor("randn", int64(f.sizeAt(a, -1)), q, Kw("dtype", dtype), Kw("device", a.Device()))
 	step := func(x *Tensor, adjoint bool) *Tensor {
 		of := func(t *Tensor) *Tensor {
 			if adjoint {
@@ -127,7 +125,9 @@ func (f *frame) lowrankBasis(a *Tensor, q, niter int, less *Tensor) *Tensor {
 		return f.tuple("linalg_qr", y)[0].(*Tensor)
 	}
 	basis := step(r, false)
-	for range niter {
+	times, err := indexNumber(f.mode, niter)
+	mustNot(f.of.target.Name(), err)
+	for range times {
 		basis = step(step(basis, true), false)
 	}
 	return basis

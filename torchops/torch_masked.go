@@ -95,7 +95,7 @@ func (f *frame) canonicalDims(n int) []int { return f.canonical(f.arg("dim"), n)
 
 func (f *frame) canonical(dim any, n int) []int {
 	list, kind := items(dim)
-	if dim == nil || kind != "" && len(list) == 0 {
+	if dim == nil || kind == "tuple" && len(list) == 0 { // an empty list is no dimension
 		all := make([]int, n)
 		for i := range all {
 			all[i] = i
@@ -110,9 +110,12 @@ func (f *frame) canonical(dim any, n int) []int {
 	n = max(n, 1)
 	dims := make([]int, 0, len(list))
 	for _, v := range list {
+		if _, isTensor := v.(*Tensor); isTensor {
+			f.holds(v, "ge", n) // whose truth Python asks for
+		}
 		d := f.asInt("dim", v)
 		if slices.Contains(dims, d) {
-			f.fail(ir.ErrRuntime, "dim=%d appears multiple times in the list of dims", d)
+			f.fail(ir.ErrRuntime, "dim=%s appears multiple times in the list of dims", textOf(v))
 		}
 		if d >= n || d < -n {
 			f.fail(ir.ErrIndex, "Dimension out of range (expected to be in range of [%d, %d], but got %d)", -n, n-1, d)
@@ -128,11 +131,10 @@ func (f *frame) rowNumbers(t *Tensor) []any {
 	rows, err := iterate(f.mode, t)
 	mustNot(f.of.target.Name(), err)
 	f.own(rows)
-	for i, row := range rows {
+	for _, row := range rows {
 		if row.(*Tensor).Numel() != 1 {
 			f.fail(ir.ErrRuntime, "Boolean value of Tensor with more than one value is ambiguous")
 		}
-		rows[i] = f.item(row.(*Tensor))
 	}
 	return rows
 }

@@ -92,9 +92,9 @@ func unflatten(f *frame) any {
 
 func moduleLoad(f *frame) any {
 	if f.bool("assign") {
-		return f.op("detach", f.t("other"))
+		return f.op("detach", f.t("other", "detach"))
 	}
-	return f.op("detach", f.tensor("copy_", f.t("self"), f.t("other")))
+	return f.op("detach", f.invoke("torch.Tensor.copy_", f.t("self"), f.arg("other")))
 }
 
 // shapeOf returns sizes, given one by one or as one list.

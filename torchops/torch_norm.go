@@ -88,24 +88,29 @@ func (f *frame) sparseNorm(x *Tensor, p, dim any) any {
 
 // stft pads the signal at both ends where it is to be centered, and transforms.
 func stft(f *frame) any {
-	x := f.t("input")
-	center := f.bool("center")
-	if center && f.given("align_to_window") {
-		f.fail(ir.ErrRuntime, "stft align_to_window should only be set when center = false")
-	}
-	if center {
-		shape := x.Shape()
-		n := len(shape)
-		extended := append(make([]int, 0, 3), []int{1, 1, 1}[:max(0, 3-n)]...)
-		pad := floorHalf(f.int("n_fft"))
-		x = f.tensor("pad", f.tensor("view", x, append(extended, shape...)), []int{pad, pad}, f.arg("pad_mode"))
-		shape = x.Shape()
-		if n > 0 {
-			shape = shape[len(shape)-n:]
+	x := f.arg("input")
+	if f.bool("center") {
+		if f.given("align_to_window") {
+			f.fail(ir.ErrRuntime, "stft align_to_window should only be set when center = false")
 		}
-		x = f.tensor("view", x, shape)
+		x = f.centered()
 	}
 	return f.op("stft", append([]any{x}, f.args("n_fft", "hop_length", "win_length", "window", "normalized", "onesided", "return_complex", "align_to_window")...)...)
+}
+
+// centered is the signal padded by half a window on both sides.
+func (f *frame) centered() *Tensor {
+	x := f.t("input")
+	shape := x.Shape()
+	n := len(shape)
+	extended := append([]int{1, 1, 1}[:max(0, 3-n)], shape...)
+	pad := f.invoke("builtins.int", f.py("floordiv", f.arg("n_fft"), 2))
+	x = f.tensor("pad", f.tensor("view", x, extended), []any{pad, pad}, f.arg("pad_mode"))
+	shape = x.Shape()
+	if n > 0 {
+		shape = shape[len(shape)-n:]
+	}
+	return f.tensor("view", x, shape)
 }
 
 // lu is the factorization with its pivots, and with what went wrong where

@@ -29,8 +29,10 @@ func shapeBodies() map[string]func(f *frame) any {
 		},
 		"meshgrid": func(f *frame) any {
 			tensors := f.arg("tensors").([]any)
-			if len(tensors) == 1 && isSequence(tensors[0]) {
-				tensors, _ = items(tensors[0])
+			if len(tensors) == 1 {
+				if list, kind := items(tensors[0]); kind != "" {
+					tensors = list
+				}
 			}
 			if f.given("indexing") {
 				return ir.PyTuple(f.tuple("meshgrid.indexing", tensors, Kw("indexing", f.arg("indexing"))))
@@ -38,7 +40,10 @@ func shapeBodies() map[string]func(f *frame) any {
 			return ir.PyTuple(f.tuple("meshgrid", tensors))
 		},
 		"split": func(f *frame) any {
-			return f.invoke("torch.Tensor.split", f.args("tensor", "split_size_or_sections", "dim")...)
+			if isText(f.arg("tensor")) { // strings have a method of that name
+				f.fail(ir.ErrType, "must be str or None, not %s", typeName(f.arg("split_size_or_sections")))
+			}
+			return f.invoke("torch.Tensor.split", f.t("tensor", "split"), f.arg("split_size_or_sections"), f.arg("dim"))
 		},
 	}
 	for _, name := range []string{"atleast_1d", "atleast_2d", "atleast_3d"} {

@@ -51,6 +51,9 @@ func unravelIndex(f *frame) any {
 		f.fail(ir.ErrType, "expected 'indices' to be integer dtype, but got %s", dt)
 	}
 	list, kind := items(f.arg("shape"))
+	if isText(f.arg("shape")) { // which is a sequence as well
+		list, kind = f.iterate(f.arg("shape")), "str"
+	}
 	if kind == "" {
 		if kindOf(f.arg("shape")) != intKind {
 			f.fail(ir.ErrType, "expected 'shape' to be int or sequence of ints, but got <class '%s'>", typeName(f.arg("shape")))
