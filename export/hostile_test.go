@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -184,4 +185,32 @@ func (v jsonValue) span() []byte {
 		end++
 	}
 	return v.doc.text[start:end]
+}
+
+// What files name is forgotten with them: a process that opens files for months does not
+// grow by the names of operators that there are not.
+func TestNamesAreForgotten(t *testing.T) {
+	a := takeApart(t, "linear.pt2")
+	heap := func() int64 {
+		for range 3 { // clean-ups run beside the collection
+			runtime.GC()
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	var after []int64
+	for file := range 12 {
+		a.program(func(o object) {
+			nodes := list{}
+			for i := range 3000 {
+				nodes = append(nodes, object{"target": fmt.Sprintf("torch.ops.hostile.%s_%d_%d.default", strings.Repeat("x", 500), file, i), "inputs": list{}, "outputs": list{}, "metadata": object{}})
+			}
+			o.graph()["nodes"] = nodes
+		})
+		_, err := a.open()
+		assert.ErrorContains(t, err, "unknown operator hostile::xxx")
+		after = append(after, heap())
+	}
+	assert.Less(t, after[len(after)-1]-after[1], int64(4<<20), "of 15 MB of names: %d", after)
 }

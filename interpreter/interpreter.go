@@ -2,6 +2,7 @@ package interpreter
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -135,7 +136,10 @@ func (in *Interpreter) RunBoxed(ctx context.Context, args *[]any) (any, error) {
 		}
 		return nil, ir.Errorf(ir.ErrRuntime, "Interpreter.boxed_run expected %d arguments for placeholders but received %d (%s)", n, len(*args), detail)
 	}
-	taken := pyValues(*args)
+	taken, err := pyValues(*args)
+	if err != nil {
+		return nil, err
+	}
 	*args = nil
 	r := in.begin(ctx, in.module, g, taken)
 	r.boxed = true
@@ -163,7 +167,10 @@ func (in *Interpreter) run(ctx context.Context, g *ir.Graph, args []any, kwargs 
 			return nil, err
 		}
 	}
-	args = pyValues(args)
+	args, err := pyValues(args)
+	if err != nil {
+		return nil, err
+	}
 	r := in.begin(ctx, in.module, g, args)
 	r.env = o.Env
 	for _, v := range args {
@@ -177,20 +184,23 @@ func (in *Interpreter) run(ctx context.Context, g *ir.Graph, args []any, kwargs 
 }
 
 // pyValues are the values of a run with containers of Go as Python's, see
-// [ir.PyValueOf].
-func pyValues(args []any) []any {
+// [ir.PyValueOf]; none holds itself.
+func pyValues(args []any) ([]any, error) {
 	fresh := args
 	for i, v := range args {
 		switch v.(type) {
 		case nil, *torch.Tensor, bool, int64, float64, string:
 			continue
 		}
+		if err := torch.CheckNesting(v); err != nil {
+			return nil, fmt.Errorf("run: argument %d: %w", i, err)
+		}
 		if &fresh[0] == &args[0] {
 			fresh = slices.Clone(args) // the caller's stay
 		}
 		fresh[i] = ir.PyValueOf(v)
 	}
-	return fresh
+	return fresh, nil
 }
 
 // processOutputs makes of a result what the caller of g gets. Where that fails,

@@ -284,12 +284,16 @@ func (p *Plan) run(ctx context.Context, args []any) (any, error) {
 			return nil, err
 		}
 	}
+	args, err := pyValues(args)
+	if err != nil {
+		return nil, err
+	}
 	f, err := p.frame()
 	if err != nil {
 		return nil, err
 	}
 	defer p.put(f)
-	return f.run(ctx, pyValues(args))
+	return f.run(ctx, args)
 }
 
 // frame takes a frame that is idle, or makes one.

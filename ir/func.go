@@ -1,8 +1,10 @@
 package ir
 
 import (
+	"runtime"
 	"strings"
 	"sync"
+	"weak"
 )
 
 // A Target says what a node calls, reads or names: a [*Func] for call_function,
@@ -23,7 +25,7 @@ func (Path) target()  {}
 func (*Func) target() {}
 
 // A Func names a function that a graph calls. It is interned: two Funcs with
-// one name are one pointer. It holds no code; what a name means is known to
+// one name are one pointer, as long as somebody holds it. It holds no code; what a name means is known to
 // package torchops, so that graphs can be read and rewritten without tensors.
 type Func struct {
 	name string // qualified: "torch.ops.aten.add.Tensor", "torch.relu", "operator.add"
@@ -45,7 +47,9 @@ const (
 	Packet                      // torch.ops.<namespace>.<name>, all overloads of an operator
 )
 
-var funcs sync.Map // qualified name -> *Func
+// funcs holds the functions that somebody holds: files name as many as they like, and
+// their names must not outlive them.
+var funcs sync.Map // qualified name -> weak.Pointer[Func]
 
 // FuncOf returns the function with a qualified name. A name without a module is
 // one of Python's builtins: "getattr" is builtins.getattr. "_operator.add", as
@@ -56,11 +60,30 @@ func FuncOf(name string) *Func {
 	} else if !strings.Contains(name, ".") {
 		name = "builtins." + name
 	}
-	if f, ok := funcs.Load(name); ok {
-		return f.(*Func)
+	held, ok := funcs.Load(name)
+	if ok {
+		if f := held.(weak.Pointer[Func]).Value(); f != nil {
+			return f
+		}
 	}
-	f, _ := funcs.LoadOrStore(name, newFunc(name))
-	return f.(*Func)
+	made := newFunc(strings.Clone(name)) // which may be a part of a whole text
+	for at := weak.Make(made); ; {
+		if ok && funcs.CompareAndSwap(name, held, at) {
+			break // the one before is gone, and its clean-up finds another
+		}
+		if held, ok = funcs.LoadOrStore(made.name, at); !ok {
+			break
+		}
+		if f := held.(weak.Pointer[Func]).Value(); f != nil {
+			return f // another goroutine was faster
+		}
+	}
+	runtime.AddCleanup(made, func(name string) {
+		if at, ok := funcs.Load(name); ok && at.(weak.Pointer[Func]).Value() == nil {
+			funcs.CompareAndDelete(name, at)
+		}
+	}, made.name)
+	return made
 }
 
 // OverloadOf returns the function that calls a dispatcher operator, given as

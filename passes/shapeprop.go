@@ -49,6 +49,9 @@ func ShapeProp(ctx context.Context, m *ir.GraphModule, args []any, opts ...Shape
 	}
 	run := []interpreter.Option{interpreter.WithMode(p.mode),
 		interpreter.WithHandler(interpreter.Around(shapeHandler{prop: p}, p.annotate))}
+	if err := torch.CheckNesting(args...); err != nil {
+		return nil, err
+	}
 	if p.onMeta {
 		run = append(run, interpreter.InSubgraphs())
 		moved := make([]any, len(args))

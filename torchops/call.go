@@ -72,6 +72,9 @@ func CallMode(m *libtorch.Mode, op string, args []any, kw []Kwarg) (any, error) 
 // callNamed is CallMode; strict as torch.ops is: see call.
 func callNamed(m *libtorch.Mode, op string, args []any, kw []Kwarg, strict bool) (any, error) {
 	o, err := find(op)
+	if err == nil {
+		err = checkCall(args, kw)
+	}
 	if err != nil {
 		return nil, failed(op, nil, nil, err)
 	}

@@ -21,6 +21,9 @@ import (
 // pop a vmap level change m, which therefore belongs to one run. What a graph's
 // call_method names is called by [InvokeMethod].
 func Invoke(m *libtorch.Mode, f *ir.Func, args []any, kw []Kwarg) (any, error) {
+	if err := checkCall(args, kw); err != nil {
+		return nil, failed(f.Name(), nil, nil, err)
+	}
 	if impl := implementationOf(f); impl != nil {
 		v, err := impl.call(m, args, kw)
 		return v, failedIn(f, args, kw, err)
@@ -35,6 +38,9 @@ func Invoke(m *libtorch.Mode, f *ir.Func, args []any, kw []Kwarg) (any, error) {
 // be a list, tuple, dict or string as well as a tensor; a graph tells no types.
 func InvokeMethod(m *libtorch.Mode, name string, args []any, kw []Kwarg) (any, error) {
 	f := methodOf(name)
+	if err := checkCall(args, kw); err != nil {
+		return nil, failed(f.Name(), nil, nil, err)
+	}
 	if len(args) > 0 && !isTensor(args[0]) {
 		own, err := ownMethod(f, name, args[0])
 		if err != nil {

