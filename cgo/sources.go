@@ -3,6 +3,7 @@ package libtorch
 import (
 	"embed"
 	"io/fs"
+	"path/filepath"
 	"runtime"
 	"slices"
 )
@@ -13,6 +14,37 @@ const (
 	ABI           = 11
 	BridgeVersion = "0.1.0"
 )
+
+//go:embed delegate/tfx_delegate.h delegate/onednn/*.cc delegate/onednn/*.h
+var delegateSources embed.FS
+
+// DelegateSources returns the C++ sources of the delegate on oneDNN, for set-up to
+// write out and compile.
+func DelegateSources() fs.FS {
+	sub, err := fs.Sub(delegateSources, "delegate")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	return sub
+}
+
+// DelegateName is the file name of the compiled delegate. oneDNN is published for
+// Linux alone.
+const DelegateName = "libtorchfx_onednn.so"
+
+// DelegateCompileSteps is [CompileSteps] for the delegate: one call of some ten
+// seconds. includeDirs hold oneDNN's headers, libDir its library, which is looked for
+// at run time beside the delegate. Neither libtorch nor an OpenMP runtime is linked:
+// the one that oneDNN names is libtorch's, which is in the process before.
+func DelegateCompileSteps(includeDirs []string, libDir, out string) [][]string {
+	args := []string{"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-DNDEBUG", "-w", "-I."}
+	for _, dir := range includeDirs {
+		args = append(args, "-isystem", dir)
+	}
+	args = append(args, "onednn/delegate.cc", "-shared", "-o", out, filepath.Join(libDir, "libdnnl.so.3"))
+	// a run path of the old kind holds for what oneDNN needs itself, too
+	return [][]string{append(args, "-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN")}
+}
 
 //go:embed bridge/*.cc bridge/*.h bridge/standin/nlohmann/*.hpp
 var sources embed.FS

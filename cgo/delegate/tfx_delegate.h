@@ -167,9 +167,9 @@ typedef const tfx_delegate_api* (*tfx_delegate_fn)(void);
 #define TFX_REGION_VERSION 1
 
 // Bounds: a program beyond them is refused before anything is allocated for it.
-#define TFX_REGION_MAX_NODES 65536
-#define TFX_REGION_MAX_VALUES 262144
-#define TFX_REGION_MAX_OPERANDS 4096
+#define TFX_REGION_MAX_NODES 16384  // and constants
+#define TFX_REGION_MAX_OPERANDS 4096  // inputs, outputs, values of a CONCAT
+#define TFX_REGION_MAX_GEOMETRY 1048576  // strides, paddings, kernels, groups
 
 // How intermediate values lie.
 enum tfx_region_layouts {

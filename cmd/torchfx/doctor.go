@@ -57,6 +57,7 @@ func printDiagnosis(w io.Writer, d *setup.Diagnosis) error {
 			[2]string{"cpu", f.CPU},
 			[2]string{"blas", f.BLAS},
 			[2]string{"onednn", f.OneDNN},
+			[2]string{"delegate", d.Delegate},
 			[2]string{"threads", fmt.Sprintf("%d per operator", f.Threads)},
 			[2]string{"cuda", f.CUDAText()})
 	}

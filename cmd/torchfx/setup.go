@@ -24,7 +24,11 @@ func newSetupCommand() *cobra.Command {
                     only what is needed is unpacked (0.55 GB to download)
 
 compiles the bridge to it with a C++20 compiler (CXX, else g++, clang++, c++),
-loads both and runs one operator. What is there already is not done again, so it
+loads both and runs one operator. On linux/amd64 it also fetches oneDNN by pip (39 MB)
+and compiles the delegate, which runs regions of convolutions and linear layers faster than
+libtorch does; where that fails, it says so and libtorch runs everything.
+
+What is there already is not done again, so it
 may be called at any time. Everything lands in TORCHFX_HOME, which is
 third_party beside the command in a checkout and a folder of the user's cache
 elsewhere.
@@ -46,6 +50,7 @@ are not.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.CUDA, "cuda", false, "also fetch what programs on NVIDIA GPUs need")
+	cmd.Flags().BoolVar(&o.NoDelegate, "no-delegate", false, "leave out the delegate on oneDNN: libtorch runs everything")
 	cmd.Flags().BoolVar(&o.Download, "download", false, "use the official wheel, whatever LIBTORCH and Python offer")
 	return cmd
 }
@@ -64,6 +69,7 @@ func printSetup(w io.Writer, r *setup.Result) error {
 		{"  cpu", facts["cpu"]},
 		{"  blas", facts["blas"]},
 		{"  onednn", facts["onednn"]},
+		{"  delegate", facts["delegate"]},
 		{"  cuda", facts["cuda"]},
 	})
 }

@@ -8,6 +8,8 @@
 //	libtorch-2.15.0/torch/{lib,include}     libtorch, where it was downloaded
 //	libtorch-2.15.0/nvidia/cu13/lib         the libraries that libtorch finds by its own run path
 //	bridge/<key>/libtorchfx_bridge.so       the compiled bridge, one folder per libtorch and source version
+//	onednn-2023.2.0/{lib,include}           oneDNN, where it was downloaded
+//	delegate/<key>/libtorchfx_onednn.so     the compiled delegate on it, likewise
 //
 // All functions are safe for concurrent use, also from several processes: a
 // record is replaced by a rename, so a reader sees the old or the new one.
@@ -50,19 +52,22 @@ const (
 // moved as a whole.
 type Record struct {
 	Format       int               `json:"format"`
-	TorchVersion string            `json:"torch_version"`          // "2.15.0+cpu", as libtorch's own headers say
-	Source       Source            `json:"source"`                 // where libtorch came from
-	TorchDir     string            `json:"torch_dir"`              // folder that holds lib and include
-	LibDir       string            `json:"lib_dir"`                // folder of libtorch_cpu and libc10
-	IncludeDirs  []string          `json:"include_dirs"`           // what the bridge was compiled with, in order
-	RuntimeDirs  []string          `json:"runtime_dirs,omitempty"` // folders of the CUDA runtime libraries that libtorch_cpu names
-	Bridge       string            `json:"bridge"`                 // the compiled bridge
-	BridgeABI    int               `json:"bridge_abi"`             // version of the function table
-	BridgeKey    string            `json:"bridge_key"`             // hash of sources, compiler and libtorch: a change means compile again
-	Compiler     string            `json:"compiler,omitempty"`     // first line of its --version
-	CUDA         bool              `json:"cuda"`                   // libtorch_cuda lies beside libtorch_cpu
-	Created      time.Time         `json:"created"`                // when set-up wrote the record
-	Extra        map[string]string `json:"extra,omitempty"`        // facts for people only
+	TorchVersion string            `json:"torch_version"`           // "2.15.0+cpu", as libtorch's own headers say
+	Source       Source            `json:"source"`                  // where libtorch came from
+	TorchDir     string            `json:"torch_dir"`               // folder that holds lib and include
+	LibDir       string            `json:"lib_dir"`                 // folder of libtorch_cpu and libc10
+	IncludeDirs  []string          `json:"include_dirs"`            // what the bridge was compiled with, in order
+	RuntimeDirs  []string          `json:"runtime_dirs,omitempty"`  // folders of the CUDA runtime libraries that libtorch_cpu names
+	Bridge       string            `json:"bridge"`                  // the compiled bridge
+	BridgeABI    int               `json:"bridge_abi"`              // version of the function table
+	BridgeKey    string            `json:"bridge_key"`              // hash of sources, compiler and libtorch: a change means compile again
+	Compiler     string            `json:"compiler,omitempty"`      // first line of its --version
+	CUDA         bool              `json:"cuda"`                    // libtorch_cuda lies beside libtorch_cpu
+	Delegate     string            `json:"delegate,omitempty"`      // the compiled delegate on oneDNN; "" where there is none
+	DelegateKey  string            `json:"delegate_key,omitempty"`  // hash of its sources, compiler, oneDNN and libtorch
+	DelegateNote string            `json:"delegate_note,omitempty"` // why there is none, for people
+	Created      time.Time         `json:"created"`                 // when set-up wrote the record
+	Extra        map[string]string `json:"extra,omitempty"`         // facts for people only
 }
 
 // Home returns the folder in which libtorch and the bridge are looked for:
@@ -175,7 +180,7 @@ func (r *Record) Write(home string) error {
 
 // paths replaces every path of r.
 func (r *Record) paths(f func(string) string) {
-	r.TorchDir, r.LibDir, r.Bridge = f(r.TorchDir), f(r.LibDir), f(r.Bridge)
+	r.TorchDir, r.LibDir, r.Bridge, r.Delegate = f(r.TorchDir), f(r.LibDir), f(r.Bridge), f(r.Delegate)
 	for i, p := range r.IncludeDirs {
 		r.IncludeDirs[i] = f(p)
 	}

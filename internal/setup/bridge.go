@@ -8,14 +8,20 @@ import (
 	"github.com/torchfx-go/torchfx/ir"
 )
 
-// A bridge is what there is to compile, and how to see that it works.
-type bridge struct {
-	name    string // file name of the library
-	abi     int
+// A library is what there is to compile.
+type library struct {
+	what    string // for messages: "the bridge"
+	name    string // file name
 	sources fs.FS
 	// steps are the compiler's command lines without the compiler, run one after
-	// the other in the folder of the sources
+	// the other in the folder of the sources, against headers and a folder of libraries
 	steps func(includeDirs []string, libDir, out string) [][]string
+}
+
+// A bridge is the library between Go and libtorch, and how to see that it works.
+type bridge struct {
+	library
+	abi int
 	// try loads a compiled bridge with the libtorch in libDir and runs an operator
 	try func(file, libDir string) (*Facts, error)
 }

@@ -64,11 +64,16 @@ func findCompiler(ctx context.Context) (*compiler, error) {
 	}
 }
 
-// bridgeKey names a compiled bridge by all that goes into it.
+// bridgeKey names a bridge compiled against t.
 func (b *bridge) bridgeKey(t *tree, compilerVersion string) (string, error) {
+	return b.key(t.includeDirs(), t.libDir(), t.dir, t.version, compilerVersion)
+}
+
+// key names a compiled library by all that goes into it.
+func (b *library) key(includeDirs []string, libDir string, facts ...string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s/%s\n%s\n%s\n%s\n", runtime.GOOS, runtime.GOARCH, t.dir, t.version, compilerVersion)
-	for _, args := range b.steps(t.includeDirs(), t.libDir(), b.name) {
+	fmt.Fprintf(h, "%s/%s\n%s\n", runtime.GOOS, runtime.GOARCH, strings.Join(facts, "\n"))
+	for _, args := range b.steps(includeDirs, libDir, b.name) {
 		fmt.Fprintln(h, strings.Join(args, "\x00"))
 	}
 	err := fs.WalkDir(b.sources, ".", func(name string, d fs.DirEntry, err error) error {
@@ -83,8 +88,8 @@ func (b *bridge) bridgeKey(t *tree, compilerVersion string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:16], err
 }
 
-// compile builds the bridge against t in the folder stage and moves it to file.
-func (b *bridge) compile(ctx context.Context, cxx *compiler, t *tree, file, stage string, show Reporter) error {
+// compile builds the library in the folder stage and moves it to file.
+func (b *library) compile(ctx context.Context, cxx *compiler, includeDirs []string, libDir, file, stage string, show Reporter) error {
 	dir, err := os.MkdirTemp(stage, "compile-*")
 	if err != nil {
 		return err
@@ -95,8 +100,8 @@ func (b *bridge) compile(ctx context.Context, cxx *compiler, t *tree, file, stag
 	}
 	out := filepath.Join(dir, b.name)
 	var log bytes.Buffer
-	task := show.Begin("compile the bridge with "+cxx.args[0], 0)
-	for _, args := range b.steps(t.includeDirs(), t.libDir(), out) {
+	task := show.Begin("compile "+b.what+" with "+cxx.args[0], 0)
+	for _, args := range b.steps(includeDirs, libDir, out) {
 		cmd := exec.CommandContext(ctx, cxx.args[0], append(cxx.args[1:len(cxx.args):len(cxx.args)], args...)...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "TMPDIR="+dir, "LC_ALL=C")
@@ -111,7 +116,7 @@ func (b *bridge) compile(ctx context.Context, cxx *compiler, t *tree, file, stag
 		return ctx.Err()
 	}
 	if err != nil {
-		return cxx.explain(log.Bytes(), err, filepath.Join(filepath.Dir(stage), "compile.log"))
+		return cxx.explain(b.what, log.Bytes(), err, filepath.Join(filepath.Dir(stage), "compile.log"))
 	}
 	if !isFile(out) {
 		return &Failure{
@@ -124,7 +129,7 @@ func (b *bridge) compile(ctx context.Context, cxx *compiler, t *tree, file, stag
 
 // explain turns what the compiler printed into what to do about it. The whole
 // text is kept in logFile.
-func (c *compiler) explain(log []byte, err error, logFile string) error {
+func (c *compiler) explain(what string, log []byte, err error, logFile string) error {
 	text := string(log)
 	has := func(parts ...string) bool { return lineWith(text, parts) != "" }
 	killed := false
@@ -135,12 +140,12 @@ func (c *compiler) explain(log []byte, err error, logFile string) error {
 	switch {
 	case has("No space left on device", "Disk quota exceeded"):
 		return &Failure{
-			What: "the disk is full: no room to compile the bridge",
+			What: "the disk is full: no room to compile " + what,
 			Fix:  []string{"free some space", "TORCHFX_HOME=/folder/on/another/disk torchfx setup"},
 		}
 	case killed || has("Killed", "out of memory", "virtual memory exhausted", "annot allocate memory"):
 		return &Failure{
-			What: "not enough memory to compile the bridge: the compiler needs about 1.5 GB",
+			What: "not enough memory to compile " + what + ": the compiler needs about 1.5 GB",
 			Fix:  []string{"give the machine or container more memory and run torchfx setup again"},
 		}
 	case has("c++20", "C++20") && has("unrecognized", "invalid value", "unknown argument"):
@@ -151,7 +156,7 @@ func (c *compiler) explain(log []byte, err error, logFile string) error {
 	}
 	_ = os.WriteFile(logFile, log, 0o644)
 	return &Failure{
-		What: "the bridge does not compile with " + c.String(),
+		What: what + " does not compile with " + c.String(),
 		Fix:  []string{"read " + logFile, "CXX=another-compiler torchfx setup (g++ 11 or newer and clang++ 16 or newer are known to serve)"},
 		Err:  fmt.Errorf("%w: %w", err, firstErrors(text, 4)),
 	}

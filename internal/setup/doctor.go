@@ -53,6 +53,7 @@ type Diagnosis struct {
 	Home        string          `json:"home"`
 	Record      *install.Record `json:"install,omitempty"`      // as set-up wrote it; absent when not set up
 	Facts       *Facts          `json:"libtorch,omitempty"`     // absent when it does not load
+	Delegate    string          `json:"delegate,omitempty"`     // name and version, or why there is none
 	LoadSeconds float64         `json:"load_seconds,omitempty"` // until the first operator has run
 	Problems    []Problem       `json:"problems"`               // each keeps programs from running
 	Notes       []string        `json:"notes"`                  // worth knowing, nothing is broken
@@ -115,6 +116,7 @@ func Diagnose(ctx context.Context, o Options) *Diagnosis {
 		return d
 	}
 	d.Facts, d.LoadSeconds = facts, time.Since(start).Seconds()
+	d.Delegate = s.tryDelegate(rec)
 	if rec.TorchVersion != TorchVersion {
 		d.Notes = append(d.Notes, fmt.Sprintf("libtorch %s is not %s, which results are compared with", rec.TorchVersion, TorchVersion))
 	}

@@ -92,11 +92,11 @@ func newMachine(t *testing.T) *machine {
 		cuda: []component{nvidia(m.wheel("nvidia-cublas", map[string]string{"nvidia/cu13/lib/libcublas.so.13": "blas"}), 1)},
 	}
 	m.opts = Options{Home: m.home, Report: m.log, platform: p, bridge: &bridge{
-		name: "bridge.so", abi: 7,
-		sources: fstest.MapFS{"bridge.cc": {Data: []byte("source 1")}},
-		steps: func(includeDirs []string, libDir, out string) [][]string {
-			return [][]string{{"-I" + includeDirs[0], "-L" + libDir, "-o", out}}
-		},
+		library: library{"the bridge", "bridge.so", fstest.MapFS{"bridge.cc": {Data: []byte("source 1")}},
+			func(includeDirs []string, libDir, out string) [][]string {
+				return [][]string{{"-I" + includeDirs[0], "-L" + libDir, "-o", out}}
+			}},
+		abi: 7,
 		try: func(string, string) (*Facts, error) { return &Facts{CPU: "FAKE2", CUDAWhy: "no driver"}, nil },
 	}}
 	return m

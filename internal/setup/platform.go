@@ -15,10 +15,11 @@ import (
 // wheels of the pinned version.
 type platform struct {
 	goos, goarch string
-	tested       bool        // the suite of this project runs there
-	glibc        [2]int      // oldest C library the wheels run on; zero: not asked
-	cpu          []component // what every program needs
-	cuda         []component // what --cuda adds; nil: there is no CUDA for it
+	tested       bool           // the suite of this project runs there
+	glibc        [2]int         // oldest C library the wheels run on; zero: not asked
+	cpu          []component    // what every program needs
+	cuda         []component    // what --cuda adds; nil: there is no CUDA for it
+	delegate     *regionLibrary // on kernels that are published for it; nil: there are none
 }
 
 // currentPlatform returns the entry of the table for this machine, or a Failure

@@ -20,6 +20,10 @@ type Options struct {
 	Download bool     // the official wheel, even where LIBTORCH or a Python has a torch
 	Report   Reporter // shows progress; nil: silence
 
+	// NoDelegate leaves out the delegate on oneDNN, which is fetched and compiled where
+	// that is possible: libtorch then runs everything.
+	NoDelegate bool
+
 	bridge   *bridge // tests put small ones here
 	platform *platform
 }
@@ -133,6 +137,9 @@ func (s *session) current(ctx context.Context) (*Result, error) {
 	if err != nil || key != rec.BridgeKey {
 		return nil, err
 	}
+	if ok, err := s.delegateIsCurrent(rec, t, version); !ok || err != nil {
+		return nil, err
+	}
 	return &Result{Home: s.home, Record: rec}, nil
 }
 
@@ -185,7 +192,7 @@ func (s *session) install(ctx context.Context) (*Result, error) {
 		s.show.Say("bridge: compiled before, " + file)
 	} else {
 		start := time.Now()
-		if err := s.bridge.compile(ctx, cxx, t, file, s.stage, s.show); err != nil {
+		if err := s.bridge.compile(ctx, cxx, t.includeDirs(), t.libDir(), file, s.stage, s.show); err != nil {
 			return nil, err
 		}
 		s.show.Say(fmt.Sprintf("bridge: compiled by %s in %.0f s", cxx, time.Since(start).Seconds()))
@@ -211,6 +218,9 @@ func (s *session) install(ctx context.Context) (*Result, error) {
 		return nil, explainLoad(err, rec)
 	}
 	rec.Extra = facts.extra()
+	if err := s.addDelegate(ctx, cxx, t, rec); err != nil {
+		return nil, err
+	}
 	if err := rec.Write(s.home); err != nil {
 		return nil, err
 	}
@@ -259,14 +269,27 @@ func (s *session) find(ctx context.Context) (*tree, error) {
 	return openTree(filepath.Join(downloadDir(s.home), "torch"), install.Downloaded)
 }
 
-// download fetches and unpacks the components that are not there yet.
+// download fetches and unpacks the components of libtorch that are not there yet.
 func (s *session) download(ctx context.Context) error {
-	var missing []component
+	var parts []component
 	for _, c := range append(s.platform.cpu, s.platform.cuda...) {
-		if !s.CUDA && !s.platform.isCPU(c) || c.unpackedIn(downloadDir(s.home)) {
-			continue
+		if s.CUDA || s.platform.isCPU(c) {
+			parts = append(parts, c)
 		}
-		missing = append(missing, c)
+	}
+	return s.downloadParts(ctx, parts, downloadDir(s.home))
+}
+
+// downloadParts fetches and unpacks the components that are not in dir yet.
+func (s *session) downloadParts(ctx context.Context, parts []component, dir string) error {
+	var missing []component
+	for _, c := range parts {
+		if !c.unpackedIn(dir) {
+			missing = append(missing, c)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
 	}
 	if err := s.checkDisk(missing); err != nil {
 		return err
@@ -283,7 +306,7 @@ func (s *session) download(ctx context.Context) error {
 			return err
 		}
 		fetched := time.Since(start)
-		if err := c.unpack(ctx, file, downloadDir(s.home), s.stage, s.show); err != nil {
+		if err := c.unpack(ctx, file, dir, s.stage, s.show); err != nil {
 			return err
 		}
 		s.show.Say(fmt.Sprintf("%s %s: %s downloaded in %.0f s, unpacked in %.0f s", c.wheel.project, c.wheel.version,
@@ -331,7 +354,7 @@ func (s *session) checkDisk(parts []component) error {
 		return nil // where the system does not tell, writing will
 	}
 	return &Failure{
-		What: fmt.Sprintf("not enough disk: libtorch needs %s in %s for a while, %s are free", megabytes(need), s.home, megabytes(have)),
+		What: fmt.Sprintf("not enough disk: %s needs %s in %s for a while, %s are free", parts[0].name, megabytes(need), s.home, megabytes(have)),
 		Fix:  []string{"free some space", "TORCHFX_HOME=/folder/on/another/disk torchfx setup"},
 		Err:  syscall.ENOSPC,
 	}

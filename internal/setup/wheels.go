@@ -68,7 +68,7 @@ func nvidia(w wheel, unpacked int64, libs ...string) component {
 // the versions beside torch are those its metadata requires.
 var platforms = []platform{
 	{
-		goos: "linux", goarch: "amd64", tested: true, glibc: [2]int{2, 28},
+		goos: "linux", goarch: "amd64", tested: true, glibc: [2]int{2, 28}, delegate: theDelegate,
 		cpu: []component{
 			torchCPU(torchLinuxAMD64, 510e6, "torch/lib/libtorch_cpu.so", "torch/lib/libc10.so"),
 			nvidia(wheel{"nvidia-cuda-runtime", "13.2.86", "manylinux2014_x86_64", "3498247680dfddce31bad102af7e3e26fc795342a3cac64722bb0fa95e7f60f0", 2323576}, 1e6, "libcudart.so.13"),

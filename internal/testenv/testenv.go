@@ -8,6 +8,7 @@
 package testenv
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"sync"
@@ -66,6 +67,17 @@ func Libtorch(tb testing.TB) {
 	if err := home(); err != nil {
 		miss(tb, "TORCHFX_REQUIRE_LIBTORCH", "SKIPPED, needs libtorch: %v", err)
 	}
+}
+
+// Delegate returns the library of the delegate that is set up, and skips the test
+// where there is none; TORCHFX_REQUIRE_DELEGATE=1 makes that a failure.
+func Delegate(tb testing.TB) string {
+	tb.Helper()
+	r := Record(tb)
+	if r.Delegate == "" {
+		miss(tb, "TORCHFX_REQUIRE_DELEGATE", "SKIPPED, needs the delegate on oneDNN: %s", cmp.Or(r.DelegateNote, "run `torchfx setup`"))
+	}
+	return r.Delegate
 }
 
 // Record is [Libtorch], and returns what set-up wrote.

@@ -1,0 +1,143 @@
+// Regions: a program, its constants, and the shape classes that were asked for
+// last.
+#pragma once
+
+#include "kernels.h"
+
+namespace tfxd {
+
+class Region {
+ public:
+  Region(const int64_t* words, uint64_t nwords, const tfx_delegate_buffer* constants, uint64_t nconstants)
+      : program_(ProgramReader(words, nwords).read()), constants_(constants, nconstants), layouts_(program_.layouts) {
+    if (static_cast<uint64_t>(program_.nconstants) != nconstants) {
+      fail(TFX_DELEGATE_VALUE, "constants: expected ", program_.nconstants, ", got ", nconstants);
+    }
+  }
+
+  void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  // prepare returns the class for the inputs, retained.
+  Class* prepare(const tfx_delegate_buffer* inputs, uint64_t n, int32_t threads) {
+    if (n != static_cast<uint64_t>(program_.ninputs)) fail(TFX_DELEGATE_VALUE, "inputs: expected ", program_.ninputs, ", got ", n);
+    if (threads < 1 || threads > kThreads) fail(TFX_DELEGATE_VALUE, "threads: expected 1 to ", kThreads, ", got ", threads);
+    if (Class* c = find(inputs, n, threads)) return c;
+    const std::lock_guard building(building_);
+    if (Class* c = find(inputs, n, threads)) return c;  // another thread has built it meanwhile
+    std::unique_ptr<Class> made = build(inputs, n, threads);
+    constants_.settle();
+    bytes_.store(constants_.bytes(), std::memory_order_relaxed);
+    return keep(std::move(made));
+  }
+
+  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  // kClasses bounds the shapes that a region remembers.
+  static constexpr size_t kClasses = 32;
+  static constexpr int32_t kThreads = 1024;
+
+  ~Region() {
+    for (Class* c : classes_) c->release();
+  }
+
+  Class* find(const tfx_delegate_buffer* inputs, uint64_t n, int32_t threads) {
+    const std::lock_guard lock(mutex_);
+    for (Class* c : classes_) {
+      if (!c->key.fits(inputs, n, threads)) continue;
+      c->used.store(++clock_, std::memory_order_relaxed);
+      c->retain();
+      return c;
+    }
+    return nullptr;
+  }
+
+  Class* keep(std::unique_ptr<Class> made) {
+    Class* c = made.release();
+    const std::lock_guard lock(mutex_);
+    if (classes_.size() == kClasses) {
+      auto oldest = std::min_element(classes_.begin(), classes_.end(), [](const Class* a, const Class* b) { return a->used.load() < b->used.load(); });
+      (*oldest)->release();
+      *oldest = c;
+    } else {
+      classes_.push_back(c);
+    }
+    c->used.store(++clock_, std::memory_order_relaxed);
+    c->retain();
+    return c;
+  }
+
+  std::unique_ptr<Class> build(const tfx_delegate_buffer* inputs, uint64_t n, int32_t threads) {
+    std::vector<Shape> in, constant;
+    std::vector<Md> layouts;
+    Key key{{}, threads};
+    for (uint64_t i = 0; i < n; i++) {
+      const auto& b = inputs[i];
+      if (b.dim < 1 || b.dim > TFX_DELEGATE_MAX_DIMS) fail(TFX_DELEGATE_NOT_IMPLEMENTED, "input ", i, ": expected 1 to ", TFX_DELEGATE_MAX_DIMS, " dimensions, got ", b.dim);
+      Shape s{Dims(b.sizes, b.sizes + b.dim), type_of(b.dtype, "input", i)};
+      for (int64_t d : s.dims) {
+        if (d < 1) fail(TFX_DELEGATE_NOT_IMPLEMENTED, "input ", i, ": expected elements, got sizes ", s.dims);
+      }
+      count(s.dims);
+      const Dims strides(b.strides, b.strides + b.dim);
+      layouts.push_back(given(s, strides));
+      key.inputs.push_back({s.dims, strides, b.dtype});
+      in.push_back(std::move(s));
+    }
+    for (size_t i = 0; i < constants_.size(); i++) constant.push_back(constants_.shape(i));
+    const Threads team(threads);
+    const std::vector<Shape> shapes = Shapes(program_, in, constant).infer();
+    const auto with = [&](int64_t policy) {
+      std::unique_ptr<Class> c = Builder(program_, shapes, layouts, constants_, policy).build();
+      c->key = key;
+      return c;
+    };
+    if (layouts_ != TFX_LAYOUTS_MEASURED) return with(layouts_);
+    auto blocked = with(TFX_LAYOUTS_ANY), channels = with(TFX_LAYOUTS_CHANNELS_LAST);
+    const uint64_t a = time_of(*blocked), b = time_of(*channels);
+    layouts_ = a <= b ? TFX_LAYOUTS_ANY : TFX_LAYOUTS_CHANNELS_LAST;
+    return std::move(a <= b ? blocked : channels);
+  }
+
+  // time_of runs a class on memory of its own and returns the least time of some
+  // runs, in nanoseconds.
+  static uint64_t time_of(Class& c) {
+    constexpr int kRuns = 5;
+    std::vector<std::unique_ptr<Block>> blocks;
+    const auto block = [&](size_t bytes) {
+      blocks.push_back(std::make_unique<Block>(bytes));
+      std::memset(blocks.back()->data(), 0, blocks.back()->bytes());
+      return blocks.back()->data();
+    };
+    std::vector<const void*> in(c.key.inputs.size());
+    for (const Slot& s : c.slots) {
+      const Place& p = c.places[static_cast<size_t>(s.place)];
+      if (p.kind == Place::kInput && in[static_cast<size_t>(p.index)] == nullptr) in[static_cast<size_t>(p.index)] = block(p.bytes);
+    }
+    std::vector<void*> out;
+    for (const auto& s : c.shapes) out.push_back(block(static_cast<size_t>(s.bytes)));
+    const tfx_delegate_run run{in.data(), out.data(), block(static_cast<tfx_delegate_class&>(c).scratch), nullptr, nullptr};
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < kRuns; i++) {
+      const auto start = std::chrono::steady_clock::now();
+      c.run(run);
+      least = std::min<uint64_t>(least, static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count()));
+    }
+    return least;
+  }
+
+  const Program program_;
+  Constants constants_;
+  int64_t layouts_;  // decided by the first class
+  std::atomic<int64_t> refs_{1};
+  std::atomic<uint64_t> bytes_{0};
+  std::mutex building_;  // constants_, layouts_
+  std::mutex mutex_;     // classes_, clock_
+  std::vector<Class*> classes_;
+  uint64_t clock_ = 0;
+};
+
+}  // namespace tfxd
