@@ -7,8 +7,11 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -223,12 +226,53 @@ func (a *archive) content(r *record) ([]byte, error) {
 		}
 	}
 	if a.sums && !r.checked {
-		if sum := crc32.ChecksumIEEE(data); sum != r.crc {
+		if sum := checksum(data, a.span.m != nil && !r.deflated); sum != r.crc {
 			return nil, ir.Errorf(ir.ErrFormat, "record %s: checksum is wrong: expected %08x, got %08x", r.name, r.crc, sum)
 		}
 		r.checked = true
 	}
 	return data, nil
+}
+
+// checksum is the CRC-32 of a record. Of a mapped one, which is not handed out before, no
+// more than a part lies in memory for it.
+func checksum(data []byte, mapped bool) uint32 {
+	const part = 16 << 20
+	sum := uint32(0)
+	for at := 0; at < len(data); at += part {
+		piece := data[at:min(at+part, len(data))]
+		if sum = crc32.Update(sum, crc32.IEEETable, piece); mapped {
+			unmapPages(piece)
+		}
+	}
+	return sum
+}
+
+// verify checks the sums of records that will be read, several at a time. What is wrong
+// with one is told when it is read.
+func (a *archive) verify(names []string) {
+	if !a.sums || a.span.m == nil {
+		return
+	}
+	var records []*record
+	for _, name := range names {
+		if r, err := a.find(name); err == nil && !r.deflated && !r.checked {
+			records = append(records, r)
+		}
+	}
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(records)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(records); i = int(next.Add(1)) - 1 {
+				r := records[i]
+				if data, err := a.span.slice(r.off, r.packed); err == nil {
+					r.checked = checksum(data, true) == r.crc
+				}
+			}
+		})
+	}
+	workers.Wait()
 }
 
 // live returns the content of a record of a file that may be closed meanwhile.

@@ -14,11 +14,27 @@ const madvPageout = 21
 // file that is copied does not come to lie in memory whole. It is advice: errors are
 // of no consequence.
 func pageOut(data []byte) {
+	if pages := wholePages(data); pages != nil {
+		_ = syscall.Madvise(pages, madvPageout)
+	}
+}
+
+// unmapPages takes mapped bytes, which nobody can have written yet, out of the memory
+// of this process. The system keeps them as it keeps what is read of files, so that
+// they are back at once.
+func unmapPages(data []byte) {
+	if pages := wholePages(data); pages != nil {
+		_ = syscall.Madvise(pages, syscall.MADV_DONTNEED)
+	}
+}
+
+// wholePages are the pages that lie in data from end to end, nil for few bytes.
+func wholePages(data []byte) []byte {
 	page := uintptr(os.Getpagesize())
-	if uintptr(len(data)) < 2*page {
-		return
+	if uintptr(len(data)) < 16*page {
+		return nil
 	}
 	skip := (page - uintptr(unsafe.Pointer(unsafe.SliceData(data)))%page) % page
 	whole := (uintptr(len(data)) - skip) / page * page
-	_ = syscall.Madvise(data[skip:skip+whole], madvPageout)
+	return data[skip : skip+whole]
 }

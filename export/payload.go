@@ -91,6 +91,13 @@ func (l *loader) config(st *state, k int, what, dir, name, old string) []payload
 	st.partial = was
 	d := &decoder{faults: l.faults, record: dir + name}
 	entries := d.payloadConfig(v)
+	if !l.bare {
+		names := map[string]bool{}
+		for _, e := range entries {
+			names[dir+e.path] = true
+		}
+		l.a.verify(sortedKeys(names))
+	}
 	if d.foreign {
 		st.foreign[k] = slices.Clone(text)
 	}

@@ -112,6 +112,9 @@ func readPickled(a *archive, o *options, name string) (*Saved, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !o.noWeights {
+		a.verify(a.below(st.dir))
+	}
 	var f faults
 	u := &unpickler{storage: st.storage, classes: o.classes, f: &f}
 	if r := a.records[record]; r.deflated {
