@@ -6,6 +6,7 @@ import (
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/export"
+	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
@@ -163,14 +164,18 @@ func (s *state) replace(module *ir.GraphModule, old *state) {
 	})
 }
 
-// eachAttr calls f with every attribute of a module and its graph modules.
+// eachAttr calls f with every attribute of a module, its graph modules and the twins
+// of its regions.
 func eachAttr(module *ir.GraphModule, f func(m *ir.GraphModule, path string, v any)) {
 	for path, v := range module.Attrs() {
-		if sub, ok := v.(*ir.GraphModule); ok {
-			eachAttr(sub, f)
-			continue
+		switch v := v.(type) {
+		case *ir.GraphModule:
+			eachAttr(v, f)
+		case *interpreter.Delegated:
+			eachAttr(v.Twin(), f)
+		default:
+			f(module, path, v)
 		}
-		f(module, path, v)
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 //
 // Weights are in memory once: those that were packed or folded are closed, and the
 // memory of the file that they lay in is given back. [Program.State] yields the others.
-// [Program.Reset] gives the state its values anew as far as it is still there. A frozen
-// program cannot be saved where weights are packed.
+// [Program.Reset] gives the state its values anew as far as it is still there. Weights of
+// regions that a delegate computes stay, for their twins, as pages of the file that are
+// read when they are needed. A frozen program cannot be saved where libtorch's operators
+// have packed weights; regions are saved as their twins.
 //
 // It waits for runs that are going on. After an error the program is closed.
 func (p *Program) Freeze(ctx context.Context, opts ...passes.FreezeOption) (*passes.FreezeReport, error) {
@@ -39,20 +41,31 @@ func (p *Program) Freeze(ctx context.Context, opts ...passes.FreezeOption) (*pas
 	return frozen.Report, nil
 }
 
-// prune closes the tensors that a module does not have any more.
+// prune closes the tensors that a module does not have any more, and gives the memory
+// back of those that only twins of regions have.
 func (s *state) prune(module *ir.GraphModule) {
-	used := map[*torch.Tensor]bool{}
-	eachAttr(module, func(_ *ir.GraphModule, _ string, v any) {
-		if t, ok := v.(*torch.Tensor); ok {
+	used, twins, isTwin := map[*torch.Tensor]bool{}, map[*torch.Tensor]bool{}, map[*ir.GraphModule]bool{}
+	for _, v := range module.Attrs() {
+		if d, ok := v.(*interpreter.Delegated); ok {
+			isTwin[d.Twin()] = true
+		}
+	}
+	eachAttr(module, func(m *ir.GraphModule, _ string, v any) {
+		if t, ok := v.(*torch.Tensor); ok && isTwin[m] {
+			twins[t] = true
+		} else if ok {
 			used[t] = true
 		}
 	})
 	s.gone = map[*torch.Tensor]bool{}
 	for from, t := range s.tensors {
-		if !used[t] {
+		if used[t] {
+			continue
+		}
+		if !twins[t] {
 			s.gone[t] = true
 			_ = t.Close()
-			from.Storage.PageOut()
 		}
+		from.Storage.PageOut()
 	}
 }

@@ -21,7 +21,17 @@ const digits = "examples/digits/testdata/digits.pt2"
 // A frozen program computes the same within its tolerance, also after Reset, and keeps
 // the state that it reads, no other.
 func TestProgramFreeze(t *testing.T) {
-	testenv.Libtorch(t)
+	t.Run("by libtorch", func(t *testing.T) {
+		testenv.Libtorch(t)
+		programFreezes(t, "pack-convolutions", passes.FreezeDelegate(nil))
+	})
+	t.Run("by oneDNN", func(t *testing.T) {
+		testenv.Delegate(t)
+		programFreezes(t, "delegate")
+	})
+}
+
+func programFreezes(t *testing.T, rewrite string, opts ...passes.FreezeOption) {
 	p, err := torchfx.Load(filepath.FromSlash(digits))
 	require.NoError(t, err)
 	defer p.Close()
@@ -38,9 +48,9 @@ func TestProgramFreeze(t *testing.T) {
 	for range p.State() {
 		states++
 	}
-	report, err := p.Freeze(t.Context(), passes.WithChoices(passes.Unmeasured()))
+	report, err := p.Freeze(t.Context(), append(opts, passes.WithChoices(passes.Unmeasured()))...)
 	require.NoError(t, err)
-	require.Positive(t, report.Count("pack-convolutions"), "%s", report)
+	require.Positive(t, report.Count(rewrite), "%s", report)
 	same := func(y *torch.Tensor) {
 		defer y.Close()
 		ok, err := torch.Call("aten::allclose", y, want, report.Tolerance(), report.Tolerance())
@@ -57,7 +67,7 @@ func TestProgramFreeze(t *testing.T) {
 
 	require.NoError(t, p.Reset())
 	same(run())
-	_, err = p.Freeze(t.Context())
+	_, err = p.Freeze(t.Context(), opts...)
 	require.NoError(t, err, "a second time")
 	plan, err := p.Compile()
 	require.NoError(t, err)
@@ -74,6 +84,34 @@ func TestProgramFreeze(t *testing.T) {
 	defer shown.Close()
 	_, err = shown.Freeze(t.Context())
 	require.ErrorIs(t, err, ir.ErrUnsupported)
+}
+
+// A program of which oneDNN computes regions is saved as what it was, and loads again.
+func TestSaveDelegated(t *testing.T) {
+	testenv.Delegate(t)
+	p, err := torchfx.Load(filepath.FromSlash(digits))
+	require.NoError(t, err)
+	defer p.Close()
+	x := torch.Ones([]int{2, 1, 8, 8})
+	defer x.Close()
+	want, err := p.Run(t.Context(), x)
+	require.NoError(t, err)
+	defer want.(*torch.Tensor).Close()
+	report, err := p.Freeze(t.Context(), passes.WithChoices(passes.Unmeasured()))
+	require.NoError(t, err)
+	require.Positive(t, report.Count("delegate"))
+	require.Zero(t, report.Count("pack-convolutions")+report.Count("pack-linears"), "%s", report)
+	path := filepath.Join(t.TempDir(), "saved.pt2")
+	require.NoError(t, p.Save(path))
+	again, err := torchfx.Load(path)
+	require.NoError(t, err)
+	defer again.Close()
+	got, err := again.Run(t.Context(), x)
+	require.NoError(t, err)
+	defer got.(*torch.Tensor).Close()
+	same, err := torch.Call("aten::allclose", got, want, 1e-6, 1e-6)
+	require.NoError(t, err)
+	assert.Equal(t, true, same)
 }
 
 func ExampleProgram_Freeze() {

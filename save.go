@@ -70,6 +70,7 @@ func SaveProgress(f func(done, total int64)) SaveOption {
 //     error.
 //   - A tensor that requires a gradient is a parameter and any other a buffer, where
 //     no program says what it was.
+//   - A region that a delegate computes is written as its twin, by libtorch's operators.
 //   - Functions of Python (torch.relu) and modules are lowered to ATen first, see
 //     [LoweredOn].
 //
@@ -115,6 +116,9 @@ func (c *saveConfig) program(m *ir.GraphModule) (*export.Program, error) {
 		}
 	}
 	m = m.Clone()
+	if _, err := passes.InlineRegions(m); err != nil {
+		return nil, err
+	}
 	if c.device != nil {
 		moveValues(m, *c.device)
 	}

@@ -153,15 +153,15 @@ func TestInfo(t *testing.T) {
 
 // TestSourcesSayTheSameVersions compares the constants of Go with the C header.
 func TestSourcesSayTheSameVersions(t *testing.T) {
-	header, err := fs.ReadFile(Sources(), "tfx.h")
+	header, err := fs.ReadFile(Sources(), "bridge/tfx.h")
 	require.NoError(t, err)
 	abi := regexp.MustCompile(`#define TFX_ABI (\d+)`).FindSubmatch(header)
 	require.NotNil(t, abi)
 	assert.Equal(t, strconv.Itoa(ABI), string(abi[1]))
 	assert.True(t, bytes.Contains(header, []byte(`#define TFX_BRIDGE_VERSION "`+BridgeVersion+`"`)))
-	_, err = fs.Stat(Sources(), "bridge.cc")
+	_, err = fs.Stat(Sources(), "bridge/bridge.cc")
 	require.NoError(t, err)
-	_, err = fs.Stat(Sources(), "standin/nlohmann/json.hpp")
+	_, err = fs.Stat(Sources(), "bridge/standin/nlohmann/json.hpp")
 	require.NoError(t, err)
 }
 

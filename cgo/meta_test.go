@@ -212,7 +212,7 @@ func TestMetaKernelsAreCalled(t *testing.T) {
 func metaKernels(t *testing.T) []string {
 	var own []string
 	for _, file := range []string{"metapointwise.h", "metalayers.h", "metalinalg.h"} {
-		text, err := fs.ReadFile(libtorch.Sources(), file)
+		text, err := fs.ReadFile(libtorch.Sources(), "bridge/"+file)
 		require.NoError(t, err)
 		for _, m := range regexp.MustCompile(`(?m)^    \{"([\w:.]+)",`).FindAllStringSubmatch(string(text), -1) {
 			name := m[1]

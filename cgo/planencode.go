@@ -57,7 +57,18 @@ func (e *encoder) step(s *PlanStep) error {
 	e.slots(s.Written)
 	e.slots(s.Slots)
 	e.slots(s.Frees)
-	e.w = append(e.w, uint64(len(s.Operands)))
+	if s.Region == nil {
+		e.w = append(e.w, uint64(len(s.Operands)))
+	} else {
+		object, err := s.Region.object()
+		if err != nil {
+			return err
+		}
+		e.w = append(e.w, uint64(1+len(s.Operands)), uint64(PlanConst))
+		if err := e.slotValue(object); err != nil {
+			return err
+		}
+	}
 	for i := range s.Operands {
 		if err := e.operand(&s.Operands[i], &param{typ: &anyType, free: -1}); err != nil {
 			return err

@@ -44,8 +44,9 @@ type PlanStep struct {
 	Written  []int         // slots whose memory is written in place
 	Slots    []int         // what Go and Done hand over
 	Frees    []int         // slots to empty after the step
-	Operands []PlanOperand // of Move, Unless, Size, Item, and of a Call with a Number
+	Operands []PlanOperand // of Move, Unless, Size, Item, of a Call with a Number, and of a Delegate after its region
 	Calls    []PlanCall    // of a Call: the first that takes its arguments is made
+	Region   *Region       // of a Delegate
 }
 
 // A PlanCall is one operator with an operand for each argument of its schema.
@@ -90,6 +91,7 @@ const (
 	PlanItem     PlanCode = C.TFX_STEP_ITEM
 	PlanEnter    PlanCode = C.TFX_STEP_ENTER
 	PlanLeave    PlanCode = C.TFX_STEP_LEAVE
+	PlanDelegate PlanCode = C.TFX_STEP_DELEGATE
 )
 
 // A PlanNumber is arithmetic on two numbers, or a fact about a tensor.

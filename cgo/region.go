@@ -6,6 +6,7 @@ import "C"
 
 import (
 	"context"
+	"sync"
 	"unsafe"
 
 	"github.com/torchfx-go/torchfx/cgo/delegate"
@@ -19,6 +20,9 @@ type Region struct {
 	region            *owned
 	inputs, constants int
 	held              []*Tensor // until the first class is made, which copies them
+
+	bridging sync.Mutex
+	bridged  *Object // as the bridge holds it; nil before its first run there
 }
 
 // Compile compiles a program with its constants, dense tensors on the CPU in the
@@ -103,7 +107,13 @@ func tensorWords(tensors []*Tensor) ([]int64, error) {
 // Close gives the region back; what was prepared of it lives on. A second Close
 // does nothing. The error is always nil.
 func (r *Region) Close() error {
+	r.bridging.Lock()
+	if r.bridged != nil {
+		_ = r.bridged.Close()
+	}
+	r.bridging.Unlock()
 	r.region.close()
+	r.settled()
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 // The version of the function table between Go and C++, and of the bridge for
 // people. bridge/tfx.h holds the same numbers; a test compares them.
 const (
-	ABI           = 11
+	ABI           = 12
 	BridgeVersion = "0.1.0"
 )
 
@@ -46,18 +46,12 @@ func DelegateCompileSteps(includeDirs []string, libDir, out string) [][]string {
 	return [][]string{append(args, "-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN")}
 }
 
-//go:embed bridge/*.cc bridge/*.h bridge/standin/nlohmann/*.hpp
+//go:embed bridge/*.cc bridge/*.h bridge/standin/nlohmann/*.hpp delegate/tfx_delegate.h
 var sources embed.FS
 
 // Sources returns the C++ sources of the bridge, for set-up to write out and
-// compile: bridge.cc at the root, which includes most of the rest, and lanes.cc.
-func Sources() fs.FS {
-	sub, err := fs.Sub(sources, "bridge")
-	if err != nil {
-		panic(err) // the folder is embedded above
-	}
-	return sub
-}
+// compile: bridge/bridge.cc, which includes most of the rest, and bridge/lanes.cc.
+func Sources() fs.FS { return sources }
 
 // BridgeName returns the file name of the compiled bridge.
 func BridgeName() string {
@@ -82,19 +76,19 @@ func CompileSteps(includeDirs []string, libDir, out string) [][]string {
 	for _, dir := range includeDirs {
 		common = append(common, "-isystem", dir)
 	}
-	common = append(common, "-idirafter", "standin")
+	common = append(common, "-idirafter", "bridge/standin")
 	var steps [][]string
 	link := []string{"-shared", "-o", out}
 	unit := func(source, object string, flags ...string) {
 		steps = append(steps, slices.Concat(common, flags, []string{"-c", source, "-o", object}))
 		link = append(link, object)
 	}
-	unit("bridge.cc", "bridge.o")
+	unit("bridge/bridge.cc", "bridge.o")
 	// In the order of what they need of a processor: of a function that several
 	// of them hold, an inline one of a header, the linker keeps the first.
 	for _, set := range instructionSets() {
 		flags := append([]string{"-DCPU_CAPABILITY=" + set.name, "-DCPU_CAPABILITY_" + set.name}, set.flags...)
-		unit("lanes.cc", "lanes_"+set.name+".o", flags...)
+		unit("bridge/lanes.cc", "lanes_"+set.name+".o", flags...)
 	}
 	link = append(link, "-L"+libDir, "-Wl,-rpath,"+libDir)
 	if runtime.GOOS != "darwin" {

@@ -129,6 +129,13 @@ static inline int32_t tfx_aoti_run(uint64_t p, const tfx_mode* mode, const uint6
                                    uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->aoti_run(p, mode, inputs, ninputs, w, n, o);
 }
+static inline int32_t tfx_bridge_region_new(uint64_t api, uint64_t region, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->region_new(api, region, w, n, o);
+}
+static inline int32_t tfx_bridge_region_run(uint64_t r, const tfx_mode* mode, const uint64_t* inputs, uint64_t ninputs,
+                                     uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->region_run(r, mode, inputs, ninputs, w, n, o);
+}
 static inline int32_t tfx_generator_new(uint64_t seed, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->generator_new(seed, w, n, o);
 }

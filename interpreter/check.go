@@ -128,7 +128,7 @@ func (c *checking) called(f *ir.Func, report func(string, error)) {
 
 func callable(v any) bool {
 	switch v.(type) {
-	case *ir.GraphModule, nn.Module, checker:
+	case *ir.GraphModule, *Delegated, nn.Module, checker:
 		return true
 	}
 	return false

@@ -49,6 +49,14 @@
 //	plan, err := interpreter.Compile(gm)
 //	out, err := plan.Run(ctx, x, y)
 //
+// # Delegates
+//
+// A [Delegated] is a part of a graph that a delegate has compiled, see
+// passes.DelegateRegions: an attribute that a call_module calls. A Plan does it in the
+// crossing of the run, on planned memory; the Interpreter calls the same, so that both
+// have its bits. Where the delegate cannot compute it, in a mode that records gradients
+// say, its twin of ordinary operators runs.
+//
 // # Concurrency
 //
 // An [Interpreter] may be shared by any number of goroutines; a [Run] may not.

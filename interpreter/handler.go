@@ -125,8 +125,8 @@ func (Default) CallMethod(r *Run, name string, args []any, kwargs []torch.Kwarg)
 func method(name string) *ir.Func { return ir.FuncOf("torch.Tensor." + name) }
 
 // CallModule calls the submodule at a dotted path: a graph module through its
-// code generator, a module of package nn, or something that checks its arguments
-// and returns nothing, as the guards of an exported program do.
+// code generator, a region of a delegate, a module of package nn, or something that
+// checks its arguments and returns nothing, as the guards of an exported program do.
 func (Default) CallModule(r *Run, path string, args []any, kwargs []torch.Kwarg) (any, error) {
 	v, err := r.Attr(path)
 	if err != nil {
@@ -152,6 +152,8 @@ func (r *Run) callModule(path string, v any, args []any, kwargs []torch.Kwarg) (
 			return nil, err
 		}
 		return processOutputs(m.Graph(), out)
+	case *Delegated:
+		return r.callDelegated(path, m, args, kwargs)
 	case nn.Module:
 		r.mode.Within(func() { out, err = nn.Invoke(m, args, kwargs) })
 		return out, err

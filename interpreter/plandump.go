@@ -128,6 +128,8 @@ func (s *planStep) kernel() string {
 			names = append(names, name)
 		}
 		return strings.Join(names, " | ")
+	case libtorch.PlanDelegate:
+		return s.Region.Delegate().Name + " region"
 	case libtorch.PlanMove:
 		if len(s.Results) == 0 {
 			return "join"

@@ -331,6 +331,12 @@ func (lw *lowerer) module(m *ir.GraphModule, path string, args []operand, kwargs
 	if !callable(v) {
 		return lw.fails(notCallable(path, v))
 	}
+	if d, ok := v.(*Delegated); ok {
+		if out, ok := lw.delegated(path, d, args, kwargs); ok {
+			return out
+		}
+		v = d.twin
+	}
 	if sub, ok := v.(*ir.GraphModule); ok && len(kwargs) == 0 && lw.inlines() && !lw.goOnly {
 		if _, plain := sub.Graph().CodeGen().(ir.PlainCodeGen); plain {
 			return lw.graph(sub, args, lw.at)

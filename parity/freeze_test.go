@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/passes"
@@ -17,7 +18,7 @@ import (
 // kernels are taken wherever there are some, measured to be faster or not.
 func TestFrozenRecordedPrograms(t *testing.T) {
 	applied := map[string]int{}
-	eachProgram(t, func(t *testing.T, c *Case) { compareFrozen(t, c, applied) })
+	eachProgram(t, func(t *testing.T, c *Case) { compareFrozen(t, c, applied, passes.FreezeDelegate(nil)) })
 	for _, name := range []string{"functional", "fold-constants", "drop-identities", "fold-batch-norm", "pack-lstms", "pack-convolutions", "pack-linears"} {
 		require.Positive(t, applied[name], "no recorded program is rewritten by %s", name)
 	}
@@ -26,7 +27,16 @@ func TestFrozenRecordedPrograms(t *testing.T) {
 	}
 }
 
-func compareFrozen(t *testing.T, c *Case, applied map[string]int) {
+// Regions that oneDNN computes give the results of all recorded programs, too.
+func TestDelegatedPrograms(t *testing.T) {
+	testenv.Delegate(t)
+	applied := map[string]int{}
+	eachProgram(t, func(t *testing.T, c *Case) { compareFrozen(t, c, applied) })
+	t.Logf("delegate: %d regions", applied["delegate"])
+	require.Positive(t, applied["delegate"])
+}
+
+func compareFrozen(t *testing.T, c *Case, applied map[string]int, opts ...passes.FreezeOption) {
 	plain, err := c.load()
 	if err != nil {
 		require.ErrorIs(t, err, ir.ErrUnsupported)
@@ -37,7 +47,7 @@ func compareFrozen(t *testing.T, c *Case, applied map[string]int) {
 	p, err := c.load()
 	require.NoError(t, err)
 	defer p.Close()
-	frozen, err := passes.Freeze(t.Context(), p.Module(), passes.WithChoices(passes.Unmeasured()))
+	frozen, err := passes.Freeze(t.Context(), p.Module(), append(opts, passes.WithChoices(passes.Unmeasured()))...)
 	require.NoError(t, err)
 	defer frozen.Close()
 	for _, a := range frozen.Report.Applied {

@@ -11,7 +11,9 @@
 // their names say.
 //
 // Making a graph fast: [Freeze] makes a module for inference, by rewrites that
-// [Rewrites] lists and that are switched one by one.
+// [Rewrites] lists and that are switched one by one. One of them gives regions to a
+// [Delegate], which computes them by kernels of its own: [OneDNN], or another, by
+// [FreezeDelegate]. [DelegateRegions] does that alone, [InlineRegions] takes it back.
 //
 // Making graphs comparable: [Canonicalize] orders and names, [NormalizeOperators]
 // spells calls alike, [NormalizeArgs] writes all arguments by keyword, [Sort] and
@@ -30,6 +32,6 @@
 // so: nodes from before are then no longer part of the module.
 //
 // A module must not be run or changed by others while a pass works on it. What needs
-// no tensors, all but ConstFold's Run, FoldBatchNorm, Freeze, FuseConvBN, ShapeProp and what
+// no tensors, all but ConstFold's Run, DelegateRegions, FoldBatchNorm, Freeze, FuseConvBN, ShapeProp and what
 // runs it, AcceleratorSplitter and Minimizer, works without libtorch being set up.
 package passes

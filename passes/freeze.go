@@ -37,9 +37,12 @@ var rewrites = []Rewrite{
 	{Name: "fold-constants", Doc: "what depends on attributes and literals alone is computed once", apply: (*freezer).foldConstants},
 	// a dropout or a cast between two operators hides that they follow each other
 	{Name: "drop-identities", Doc: "dropout that evaluates, casts, views, copies and checks that change nothing are taken out", apply: (*freezer).dropIdentities},
-	{Name: "fold-batch-norm", Doc: "batch norms that evaluate go into the convolution or linear layer before or behind them", Tolerance: 1e-4, apply: (*freezer).foldBatchNorm},
 	{Name: "fuse-attention", Doc: "attention that is written out becomes scaled_dot_product_attention", Tolerance: 1e-5, apply: (*freezer).fuseAttention},
 	{Name: "fuse-patterns", Doc: "layer norms, gelu, silu and hardswish that are written out become one operator", Tolerance: 1e-5, apply: (*freezer).fusePatterns},
+	// its twins keep the weights as they were given, which may be pages of a file; whoever
+	// compiles them folds norms
+	{Name: "delegate", Doc: "regions of convolutions, linear layers and what is between them run by oneDNN's kernels, made once for a shape, where that is measured to be faster", Tolerance: 1e-4, apply: func(f *freezer) error { return giveRegions(f) }},
+	{Name: "fold-batch-norm", Doc: "batch norms that evaluate go into the convolution or linear layer before or behind them", Tolerance: 1e-4, apply: (*freezer).foldBatchNorm},
 	{Name: "bfloat16", Doc: "convolutions, linear layers and what lies between them compute in bfloat16", Tolerance: 0.05, Off: true, apply: (*freezer).toBFloat16},
 	// packs the weights that batch norms have changed, with the activations that patterns were
 	{Name: "pack-convolutions", Doc: "convolutions, with the activation and residual add behind them, run on packed weights, channels last", Tolerance: 1e-4, apply: (*freezer).packConvolutions},
@@ -95,14 +98,20 @@ type Frozen struct {
 	Module *ir.GraphModule
 	Report *FreezeReport
 
-	owned []*torch.Tensor
+	owned   []*torch.Tensor
+	regions []*libtorch.Region
 }
 
-// Close frees the tensors that Freeze made. Module must not be run any more; Plans
+// Close frees the tensors and regions that Freeze made. Module must not be run any more; Plans
 // of it may be: they have handles of their own.
 func (f *Frozen) Close() error {
 	for _, t := range f.owned {
 		if err := t.Close(); err != nil {
+			return err
+		}
+	}
+	for _, r := range f.regions {
+		if err := r.Close(); err != nil {
 			return err
 		}
 	}
@@ -113,7 +122,8 @@ func (f *Frozen) Close() error {
 type FreezeReport struct {
 	Applied []Applied
 	Kept    []NotApplied
-	Dropped []string // attributes of the module given that the frozen one has not
+	Dropped []string     // attributes of the module given that the frozen one has not
+	Regions []Delegation // what was given to a delegate
 }
 
 // An Applied is a place where a rewrite was made.
@@ -186,7 +196,7 @@ func (r *FreezeReport) String() string {
 // Errors: an unknown rewrite is of class ir.ErrKey, a context that is over of class
 // ir.ErrCancelled; others are those of Lower and of operators that failed.
 func Freeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) (*Frozen, error) {
-	f := &freezer{ctx: ctx, on: map[string]bool{}, choices: processChoices, threads: 1, report: &FreezeReport{}}
+	f := &freezer{ctx: ctx, on: map[string]bool{}, choices: processChoices, threads: 1, delegate: onednnOfSetUp, report: &FreezeReport{}}
 	for _, r := range rewrites {
 		f.on[r.Name] = !r.Off
 	}
@@ -201,21 +211,25 @@ func Freeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) (*Froz
 		for _, t := range f.owned {
 			t.Close()
 		}
+		for _, r := range f.regions {
+			_ = r.Close()
+		}
 		return nil, err
 	}
 	libtorch.TrimMemory() // of weights before they were folded and packed
-	return &Frozen{f.module, f.report, f.owned}, nil
+	return &Frozen{f.module, f.report, f.owned, f.regions}, nil
 }
 
 // A freezer rewrites one module.
 type freezer struct {
-	ctx     context.Context
-	on      map[string]bool
-	unknown []string
-	args    []any
-	choices *Choices
-	threads int
-	release bool
+	ctx      context.Context
+	on       map[string]bool
+	unknown  []string
+	args     []any
+	choices  *Choices
+	threads  int
+	release  bool
+	delegate func() (Delegate, error)
 
 	module  *ir.GraphModule
 	graph   *ir.Graph
@@ -224,6 +238,7 @@ type freezer struct {
 	rewrite string // the one that is being made
 	report  *FreezeReport
 	owned   []*torch.Tensor
+	regions []*libtorch.Region
 }
 
 func (f *freezer) switches(on bool, names []string) {

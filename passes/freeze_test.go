@@ -137,7 +137,7 @@ func distance(t testing.TB, want, got *torch.Tensor) float64 {
 func freezes(t testing.TB, gm *ir.GraphModule, sets [][]*torch.Tensor, opts ...FreezeOption) *Frozen {
 	t.Helper()
 	before := gm.Graph().String()
-	options := append([]FreezeOption{WithChoices(Unmeasured())}, opts...)
+	options := append([]FreezeOption{WithChoices(Unmeasured()), FreezeDelegate(nil)}, opts...)
 	frozen, err := Freeze(t.Context(), gm, options...)
 	require.NoError(t, err)
 	t.Cleanup(func() { frozen.Close() })
@@ -350,7 +350,7 @@ func TestFreezeReleasesOriginals(t *testing.T) {
 	gm := aten(t, "c = torch.ops.aten.conv2d.default(x, self.w)\nm = torch.ops.aten.mul.Tensor(c, self.s)\nreturn m", map[string][]int{"w": {8, 8, 3, 3}, "s": {1}, "unused": {3}}, x)
 	want := runModule(t, interpreter.New(gm), []*torch.Tensor{x})[0]
 	defer want.Close()
-	frozen, err := Freeze(t.Context(), gm, ReleaseOriginals(), WithChoices(Unmeasured()))
+	frozen, err := Freeze(t.Context(), gm, ReleaseOriginals(), WithChoices(Unmeasured()), FreezeDelegate(nil))
 	require.NoError(t, err)
 	defer frozen.Close()
 	assert.ElementsMatch(t, []string{"w", "unused"}, frozen.Report.Dropped)
@@ -422,7 +422,7 @@ func ExampleFreeze() {
 		fmt.Println(err)
 		return
 	}
-	frozen, err := Freeze(context.Background(), gm, FreezeArgs(x), WithChoices(Unmeasured()))
+	frozen, err := Freeze(context.Background(), gm, FreezeArgs(x), WithChoices(Unmeasured()), FreezeDelegate(nil))
 	if err != nil {
 		fmt.Println(err)
 		return

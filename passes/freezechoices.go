@@ -143,14 +143,16 @@ const (
 // A measured is a set of ways to compute the same, with what they need.
 type measured struct {
 	calculator
-	mode *libtorch.Mode
-	ways []way
+	mode   *libtorch.Mode
+	ways   []way
+	margin float64 // of the first way's time that another has to save
 }
 
-// A way is calls of operators, each with its arguments.
+// A way is calls of operators, each with its arguments, or something else to do.
 type way struct {
 	name  string
 	calls []operatorCall
+	do    func() error
 }
 
 type operatorCall struct {
@@ -160,7 +162,7 @@ type operatorCall struct {
 
 // way adds one that begins with a call.
 func (m *measured) way(name, op string, args ...any) {
-	m.ways = append(m.ways, way{name, []operatorCall{{op, args}}})
+	m.ways = append(m.ways, way{name: name, calls: []operatorCall{{op, args}}})
 }
 
 // then adds a call to a way.
@@ -173,6 +175,9 @@ func (m *measured) then(name, op string, args ...any) {
 }
 
 func (m *measured) run(w way) error {
+	if w.do != nil {
+		return w.do()
+	}
 	for _, c := range w.calls {
 		var named []torch.Kwarg
 		args := c.args
@@ -196,18 +201,18 @@ func (m *measured) run(w way) error {
 
 // choose returns the way that was measured to be the fastest for what key describes,
 // and measures where that was not done yet. ways makes them; the first is taken
-// unless another is faster by more than a twentieth.
+// unless another is faster by the margin, a twentieth unless ways says otherwise.
 func (c *Choices) choose(key string, threads int, ways func(*measured) error) (Choice, error) {
 	if c.fixed != "" {
 		return Choice{Way: c.fixed}, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock() // two measurements at once would disturb each other
-	key = fmt.Sprintf("%s, %d threads", key, threads)
+	key = withThreads(key, threads)
 	if found, ok := c.chosen[key]; ok {
 		return found, nil
 	}
-	m := &measured{mode: &libtorch.Mode{Threads: threads}}
+	m := &measured{mode: &libtorch.Mode{Threads: threads}, margin: 0.05}
 	defer m.close()
 	if err := ways(m); err != nil {
 		return Choice{}, err
@@ -219,13 +224,23 @@ func (c *Choices) choose(key string, threads int, ways func(*measured) error) (C
 	first := m.ways[0].name
 	choice := Choice{Way: first, Nanos: nanos}
 	for _, w := range m.ways[1:] {
-		if nanos[w.name] < 0.95*nanos[first] && (choice.Way == first || nanos[w.name] < nanos[choice.Way]) {
+		if nanos[w.name] < (1-m.margin)*nanos[first] && (choice.Way == first || nanos[w.name] < nanos[choice.Way]) {
 			choice.Way = w.name
 		}
 	}
 	c.chosen[key] = choice
 	return choice, nil
 }
+
+// known returns what was measured of key before.
+func (c *Choices) known(key string, threads int) (Choice, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.chosen[withThreads(key, threads)]
+	return found, ok
+}
+
+func withThreads(key string, threads int) string { return fmt.Sprintf("%s, %d threads", key, threads) }
 
 // measure runs the ways in turn, so that what else the machine does hits all alike,
 // and returns the shortest time of each: the processor's where kernels run on the

@@ -16,7 +16,7 @@ const growth = 1 << 20
 // what others read of it attributes. Constants that a result or a write could reach
 // stay computed, so that each run has its own; numbers stay, too.
 func (f *freezer) foldConstants() error {
-	m := mapMemory(f.graph)
+	m := mapMemory(f.module)
 	known := map[*ir.Node]bool{}
 	bytes := map[*ir.Node]int{} // of the attributes that a constant comes from
 	var order, frontier []*ir.Node

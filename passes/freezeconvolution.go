@@ -232,7 +232,7 @@ func (f *freezer) writeSums(packed map[*ir.Node]bool) {
 			continue
 		}
 		other, _ := n.Arg(1).(*ir.Node)
-		if packed[other] && n.Arg(0) != ir.Arg(other) && mapMemory(f.graph).lastUse(other, n) {
+		if packed[other] && n.Arg(0) != ir.Arg(other) && mapMemory(f.module).lastUse(other, n) {
 			_ = n.SetTarget(writtenSum) // an operator fits
 			n.SetArgs(append([]ir.Arg{other, n.Arg(0)}, n.Args()[2:]...)...)
 		}

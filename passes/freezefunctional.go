@@ -11,7 +11,7 @@ import (
 // which nobody reads an older state, or a view, later. A Plan decides by itself
 // which results are written over an operand.
 func (f *freezer) functional() error {
-	m := mapMemory(ir.NewGraph()) // of the nodes so far
+	m := newMemoryMap(f.module) // of the nodes so far
 	for n := range f.graph.Nodes() {
 		target, ok := functionalForm(n)
 		if !ok {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
@@ -210,6 +211,10 @@ func holds(m *ir.GraphModule, t *torch.Tensor) bool {
 			}
 		case *ir.GraphModule:
 			if v != m && holds(v, t) {
+				return true
+			}
+		case *interpreter.Delegated:
+			if holds(v.Twin(), t) {
 				return true
 			}
 		}

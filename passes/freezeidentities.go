@@ -23,7 +23,7 @@ var assertMetadata = ir.OverloadOf("aten::_assert_tensor_metadata")
 
 // dropIdentities takes out what returns its first argument as it is.
 func (f *freezer) dropIdentities() error {
-	m := mapMemory(f.graph)
+	m := mapMemory(f.module)
 	for n := range f.graph.Nodes() {
 		if n.Op() != ir.CallFunction {
 			continue

@@ -11,7 +11,7 @@ import (
 func (f *freezer) restoreLayouts(packed map[*ir.Node]bool) error {
 	plain := map[*ir.Node]bool{} // packed nodes whose results are laid out again at once
 	for {
-		m := mapMemory(f.graph)
+		m := mapMemory(f.module)
 		changed := f.otherLayouts(packed, plain)
 		var atSource []*ir.Node
 		var fixes []layoutFix

@@ -3,12 +3,14 @@ package passes
 import (
 	"slices"
 
+	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
 // A memoryMap tells which values of a graph may share memory, from the schemas of the
 // operators: each value has roots, the nodes in whose memory it may lie.
 type memoryMap struct {
+	module   *ir.GraphModule
 	roots    map[*ir.Node][]*ir.Node
 	members  map[*ir.Node][]*ir.Node // by root, in order of the graph
 	outside  map[*ir.Node]bool       // roots that others hold: placeholders, attributes, what is unknown
@@ -16,9 +18,13 @@ type memoryMap struct {
 	returned map[*ir.Node]bool       // roots that the output may hold
 }
 
-func mapMemory(g *ir.Graph) *memoryMap {
-	m := &memoryMap{map[*ir.Node][]*ir.Node{}, map[*ir.Node][]*ir.Node{}, map[*ir.Node]bool{}, map[*ir.Node]bool{}, map[*ir.Node]bool{}}
-	for n := range g.Nodes() {
+func newMemoryMap(gm *ir.GraphModule) *memoryMap {
+	return &memoryMap{gm, map[*ir.Node][]*ir.Node{}, map[*ir.Node][]*ir.Node{}, map[*ir.Node]bool{}, map[*ir.Node]bool{}, map[*ir.Node]bool{}}
+}
+
+func mapMemory(gm *ir.GraphModule) *memoryMap {
+	m := newMemoryMap(gm)
+	for n := range gm.Graph().Nodes() {
 		m.add(n)
 	}
 	return m
@@ -37,6 +43,10 @@ func (m *memoryMap) add(n *ir.Node) {
 		return
 	case ir.CallFunction:
 		shared = m.call(n)
+	case ir.CallModule:
+		if !onlyReads(m.module, n) {
+			shared = m.unknown(n)
+		}
 	default:
 		shared = m.unknown(n)
 	}
@@ -52,6 +62,17 @@ func (m *memoryMap) add(n *ir.Node) {
 	for _, r := range roots {
 		m.members[r] = append(m.members[r], n)
 	}
+}
+
+// onlyReads reports whether a node calls a module that writes nothing and whose results
+// are new: a region of a delegate, or guards, which look at what they are given.
+func onlyReads(m *ir.GraphModule, n *ir.Node) bool {
+	v, _ := m.Attr(n.Target().String())
+	switch v.(type) {
+	case *interpreter.Delegated, interface{ Check(leaves []any) error }:
+		return true
+	}
+	return false
 }
 
 // unknown takes a call for one that may write its operands, keep them, and return

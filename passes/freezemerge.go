@@ -13,7 +13,7 @@ import (
 func (f *freezer) mergeLinears() error {
 	var order []*ir.Node
 	groups := map[*ir.Node][]*linearCall{} // by input
-	memory := mapMemory(f.graph)
+	memory := mapMemory(f.module)
 	for n := range f.graph.Nodes() {
 		c, _ := f.linear(n)
 		if c == nil || c.transposed || !canBeSliced(memory, n) {

@@ -20,8 +20,12 @@ func writtenTensors(gm *ir.GraphModule) tensorSet {
 			w.roots[n] = []*ir.Node{n}
 		case ir.CallFunction:
 			w.call(n)
-		case ir.CallMethod, ir.CallModule:
+		case ir.CallMethod:
 			w.writeAll(n)
+		case ir.CallModule:
+			if !onlyReads(gm, n) {
+				w.writeAll(n)
+			}
 		}
 	}
 	return w.set

@@ -6,6 +6,7 @@
 #include <torch/headeronly/version.h>
 
 #include "aoti.h"
+#include "delegated.h"
 #include "error.h"
 #include "meta.h"
 #include "mode.h"
@@ -72,6 +73,8 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
       .aoti_load = tfx::aoti_load,
       .aoti_metadata = tfx::aoti_metadata,
       .aoti_run = tfx::aoti_run,
+      .region_new = tfx::region_new,
+      .region_run = tfx::region_run,
       .generator_new = tfx::generator_new,
       .generator_seed = tfx::generator_seed,
       .generator_get_seed = tfx::generator_get_seed,

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "delegated.h"
 #include "lanes.h"
 #include "operator.h"
 #include "planwatch.h"
@@ -114,7 +115,7 @@ struct Step {
   std::vector<int32_t> written;  // slots whose memory it writes
   std::vector<int32_t> slots;    // of GO and DONE, what is handed over
   std::vector<int32_t> frees;    // slots to empty afterwards
-  int64_t target = 0;            // of jumps, a step; of ENTER, a mode
+  int64_t target = 0;            // of jumps, a step; of ENTER, a mode; of DELEGATE, its number among those
 };
 
 // each_slot calls f with the slots that a step reads.
@@ -141,6 +142,7 @@ struct Plan {
   std::vector<int32_t> inputs;  // the slots that the layouts are keyed by
   std::vector<uint8_t> pinned;  // slots whose memory is not planned
   int32_t slots = 0;
+  int64_t regions = 0;  // steps that delegates do
   bool below_autograd = false;
   Fusion fusion = Fusion::kNone;
   Layouts layouts;
@@ -168,7 +170,10 @@ class PlanReader {
     }
     const uint64_t steps = count(1u << 24);
     p->steps.reserve(steps);
-    for (uint64_t i = 0; i < steps; i++) p->steps.push_back(step(*p, steps));
+    for (uint64_t i = 0; i < steps; i++) {
+      p->steps.push_back(step(*p, steps));
+      if (p->steps.back().code == TFX_STEP_DELEGATE) p->steps.back().target = p->regions++;
+    }
     if (!in_.done()) throw Fault("bridge: words after the plan");
     if (p->steps.empty() || p->steps.back().code != TFX_STEP_DONE) throw Fault("bridge: a plan without an end");
     if (p->below_autograd) p->below_autograd = backends(*p);
@@ -230,6 +235,7 @@ class PlanReader {
       case TFX_STEP_ITEM: need(s.operands.size() == 2 && s.results.size() == 1); break;
       case TFX_STEP_ENTER: need(s.target >= 0 && static_cast<size_t>(s.target) < p.modes.size()); break;
       case TFX_STEP_GO: need(s.results.size() <= 1); break;
+      case TFX_STEP_DELEGATE: need(!s.operands.empty() && region_of(s.operands[0].value) != nullptr); break;
       case TFX_STEP_LEAVE:
       case TFX_STEP_DONE: break;
       default: need(false);

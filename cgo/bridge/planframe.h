@@ -10,7 +10,7 @@ namespace tfx {
 
 // A Frame is the state of one run of a plan, reused for the next one.
 struct Frame {
-  explicit Frame(std::shared_ptr<const Plan> p) : plan(std::move(p)), slots(plan->slots) { stack.reserve(64); }
+  explicit Frame(std::shared_ptr<const Plan> p) : plan(std::move(p)), slots(plan->slots), delegated(plan->regions) { stack.reserve(64); }
 
   // clear empties the frame after a run, also one that was given up half-way.
   void clear() {
@@ -32,6 +32,8 @@ struct Frame {
   std::vector<int64_t> regions;  // the modes that are entered
   Block block;
   std::vector<GroupRun> groups;  // of the block's layout
+  std::vector<RegionRun> delegated;  // by the targets of steps
+  Scratch scratch;               // of all of those
   std::unique_ptr<Watch> watch;  // in the first run of a shape class
   std::vector<int64_t> key;      // scratch
   int64_t at = 0;                // the step to run next

@@ -44,6 +44,16 @@ class Observer {
     if (!alone && together && !watch_.noted(at())) watch_.withdraw(s.results[0]);
   }
 
+  // region tells of a region that its delegate has computed, whose results are new.
+  void region(const Step& s) {
+    bool planned = s.plain;
+    for (const int32_t r : s.results) {
+      planned = planned && !f_.plan->pinned[r] && own(f_.slots[r].toTensor());
+      moved(r);
+    }
+    if (planned) watch_.results(at(), s.results, f_.slots, false, s.frees, {});
+  }
+
   // moved tells that a slot has got a value that others may have, too.
   void moved(int32_t slot) {
     watch_.put(at(), slot, f_.slots[slot]);

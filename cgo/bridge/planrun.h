@@ -81,6 +81,9 @@ class Runner {
           f_.regions.pop_back();
           scopes_.pop_back();
           break;
+        case TFX_STEP_DELEGATE:
+          if (!(ok = delegated(s)) && f_.stop.load(std::memory_order_relaxed) != 0) return TFX_STOP_CANCELLED;
+          break;
         case TFX_STEP_GO: return TFX_STOP_GO;
         case TFX_STEP_DONE: return TFX_STOP_DONE;
       }
@@ -177,6 +180,30 @@ class Runner {
     f_.overload = c.overload;
     o.kernel->callBoxed(o.out->handle, c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
     stack.clear();
+    return true;
+  }
+
+  // delegated does a region's step. It reports false where the operators are to be
+  // asked, which Go does, or where the run is cancelled.
+  bool delegated(const Step& s) {
+    RegionRun& run = f_.delegated[s.target];
+    run.clear();
+    for (size_t i = 1; i < s.operands.size(); i++) {
+      if (!run.take(get(s.operands[i]))) return false;
+    }
+    if (!run.prepare(c10::static_intrusive_pointer_cast<Region>(s.operands[0].value.toCapsule()))) return false;
+    if (run.outputs() != s.results.size()) throw Fault("bridge: a region of another number of results than its step has");
+    const Layout* const l = f_.block.layout();
+    const bool placed = l != nullptr && l->choices[f_.at].place >= 0;
+    for (size_t i = 0; i < s.results.size(); i++) {
+      if (!placed) {
+        set(s.results[i], run.output(i));
+      } else if (!run.fits(i, f_.slots[s.results[i]].toTensor())) {
+        throw Fault("bridge: a region whose results changed their layout within a shape class");
+      }
+    }
+    if (!run.run([&](size_t i) -> const at::Tensor& { return f_.slots[s.results[i]].toTensor(); }, f_.scratch, &f_.stop)) return false;
+    if (f_.watch) Observer(f_).region(s);
     return true;
   }
 

@@ -16,7 +16,7 @@ extern "C" {
 
 // TFX_ABI is raised with every change of this file that an older library or
 // program would misread.
-#define TFX_ABI 11
+#define TFX_ABI 12
 
 // TFX_BRIDGE_VERSION is for people.
 #define TFX_BRIDGE_VERSION "0.1.0"
@@ -106,6 +106,7 @@ enum tfx_step {
   TFX_STEP_ITEM = 8,   // container[index]
   TFX_STEP_ENTER = 9,  // a mode for the steps up to LEAVE
   TFX_STEP_LEAVE = 10,
+  TFX_STEP_DELEGATE = 11,  // a region, the first operand, on tensors, the others
 };
 
 enum tfx_step_flag {
@@ -203,6 +204,10 @@ typedef struct tfx_api {
   int32_t (*aoti_load)(const char* path, const char* model, int64_t runners, int32_t device, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*aoti_metadata)(uint64_t p, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*aoti_run)(uint64_t p, const tfx_mode* mode, const uint64_t* inputs, uint64_t ninputs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+
+  // regions that a delegate has compiled, see delegate/tfx_delegate.h, which are objects
+  int32_t (*region_new)(uint64_t api, uint64_t region, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*region_run)(uint64_t region, const tfx_mode* mode, const uint64_t* inputs, uint64_t ninputs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
 
   // generators and objects
   int32_t (*generator_new)(uint64_t seed, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;

@@ -57,7 +57,7 @@ on a terminal, a line for each tenth elsewhere, nothing with --quiet.
 
 --freeze rewrites the program for inference before the run, as a service would, and
 tells on standard error what was rewritten where and how far results may be off;
-layers are measured, which takes longer than a run.
+layers, and regions for oneDNN, are measured, which takes longer than a run.
 
 "-" is standard input, for the program or for one file, or standard output in the
 safetensors format.`,

@@ -23,6 +23,16 @@ import (
 // convolutions are packed.
 func TestFrozenNetworks(t *testing.T) {
 	testenv.Libtorch(t)
+	frozenNetworks(t, passes.FreezeDelegate(nil))
+}
+
+// The same with regions that oneDNN computes, at other batches too.
+func TestDelegatedNetworks(t *testing.T) {
+	testenv.Delegate(t)
+	frozenNetworks(t)
+}
+
+func frozenNetworks(t *testing.T, opts ...passes.FreezeOption) {
 	for _, name := range vision.Names {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, libtorch.ManualSeed(1))
@@ -38,7 +48,7 @@ func TestFrozenNetworks(t *testing.T) {
 			gm, err := tracer.SymbolicTrace(m)
 			require.NoError(t, err)
 			x := torch.Rand([]int{2, 3, 64, 64})
-			frozen, err := passes.Freeze(t.Context(), gm, passes.FreezeArgs(x), passes.WithChoices(passes.Unmeasured()))
+			frozen, err := passes.Freeze(t.Context(), gm, append(opts, passes.FreezeArgs(x), passes.WithChoices(passes.Unmeasured()))...)
 			require.NoError(t, err)
 			defer frozen.Close()
 			plan, err := interpreter.Compile(frozen.Module)

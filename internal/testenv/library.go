@@ -27,6 +27,18 @@ func FixtureOperators(tb testing.TB) string {
 	return lib
 }
 
+// PointwiseDelegate returns a library that is a delegate for tests: it knows of some
+// pointwise operations, whose bits are libtorch's. It is for libtorch.OpenDelegateFile.
+func PointwiseDelegate(tb testing.TB) string {
+	tb.Helper()
+	Libtorch(tb)
+	lib, err := BuildLibrary(filepath.Join(Root(tb), "internal", "testenv", "testdata", "delegate.cc"))
+	if err != nil {
+		tb.Fatalf("testenv: %v", err)
+	}
+	return lib
+}
+
 // BuildLibrary compiles one C++ file against the libtorch that is set up and
 // returns the shared library. What was compiled before from the same source and
 // for the same libtorch is returned at once.
