@@ -98,7 +98,7 @@ class Maker:
 
     def __init__(self, seed):
         self.pick = random.Random(seed)
-        self.generator = torch.Generator().manual_seed(seed)
+        self.generator = torch.Generator().manual_seed(seed if isinstance(seed, int) else len(seed))
         left_out = excluded()
         self.signatures = signatures()
         self.names = [n for n in self.signatures if not NOT_COMPARED.search(n) and n not in left_out and not n.split(".")[-1].startswith("_")]
@@ -151,10 +151,10 @@ class Maker:
         return self.pick.choice([self.tensor(), 1, 1.5, True, None, "x", [1], [1.5], [], (), (0, 1), [self.tensor()], torch.float32, torch.device("cpu"), torch.strided,
                                  slice(None), ..., 1 + 2j, torch.contiguous_format, "mean", [True], [None], [[1]], 2])
 
-    def typed(self, wrong):
-        """A call of a function that is bound to C++; wrong is how often an argument is of another type."""
+    def typed(self, wrong, name=None):
+        """A call of a function that is bound to C++, of any where none is named; wrong is how often an argument is of another type."""
         pick = self.pick
-        name = pick.choice(self.names)
+        name = name or pick.choice(self.names)
         shape, dtype = pick.choice(SHAPES) if pick.random() < .8 else None, pick.choice(DTYPES)
         args, kwargs, by_keyword = [], {}, False
         if name.startswith("torch.Tensor."):

@@ -51,6 +51,9 @@ if [[ -z $only ]]; then
   "$python" scripts/public_names.py --check torchops/testdata/public_names.txt
   "$python" scripts/record_composed.py | cmp - torchops/composed.txt
   "$python" scripts/record_misuse.py 2>/dev/null | cmp - torchops/misuse.txt
+  # and what doc comments say of shapes and dtypes is what calls return
+  "$python" scripts/record_shapes.py --fixtures "$fixtures" --out "$cases/shapes.jsonl.gz" >/dev/null
+  TORCHFX_SHAPES=$PWD/$cases/shapes.jsonl.gz go test ./scripts/genapi -count=1 -run TestShapeRules
   "$python" scripts/record_devices.py | cmp - torchops/otherdevices.txt
   # PyTorch imports and runs the folders that Go writes, and Go those of PyTorch
   export TORCHFX_PYTHON=$PWD/$python

@@ -5,6 +5,9 @@ package torchops
 // Unfold is the method unfold: returns a view of the original tensor which
 // contains all slices of size size from x tensor in the dimension dimension.
 //
+// Shape: that of x with (size at dimension - size) / step + 1 there, rounded
+// down, and size behind. Dtype: that of x.
+//
 //	x.unfold(int dimension, int size, int step)
 func (x *Tensor) Unfold(dimension, size, step int) *Tensor {
 	return As[*Tensor](x.callMethod("unfold", dimension, size, step))
@@ -13,12 +16,18 @@ func (x *Tensor) Unfold(dimension, size, step int) *Tensor {
 // AdaptiveAvgPool1d is torch.adaptive_avg_pool1d: applies a 1D adaptive average
 // pooling over an input signal composed of several input planes.
 //
+// Shape: that of input with output_size in the last dimensions. Dtype: that of
+// input.
+//
 //	torch.adaptive_avg_pool1d(Tensor input, int[1] output_size)
 func AdaptiveAvgPool1d(input *Tensor, outputSize Ints) *Tensor {
 	return As[*Tensor](callFunction("torch.adaptive_avg_pool1d", input, outputSize))
 }
 
 // AdaptiveMaxPool1d is torch.adaptive_max_pool1d.
+//
+// Shape: that of input with output_size in the last dimensions. Dtype: that of
+// input for the values, int64 for the places.
 //
 //	torch.adaptive_max_pool1d(Tensor input, int[1] output_size)
 func AdaptiveMaxPool1d(input *Tensor, outputSize Ints) (_, _ *Tensor) {
@@ -29,12 +38,18 @@ func AdaptiveMaxPool1d(input *Tensor, outputSize Ints) (_, _ *Tensor) {
 // AvgPool1d is torch.avg_pool1d: applies a 1D average pooling over an input
 // signal composed of several input planes.
 //
+// Shape: that of input with (size + 2 padding - dilation (kernel - 1) - 1) /
+// stride + 1 in each dimension, rounded down, up where ceil_mode; stride is the
+// kernel unless given. Dtype: that of input.
+//
 //	torch.avg_pool1d(Tensor input, int[1] kernel_size, int[1] stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True)
 func AvgPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.avg_pool1d", options, input, kernelSize))
 }
 
 // ChannelShuffle is torch.channel_shuffle.
+//
+// Shape and dtype: those of input.
 //
 //	torch.channel_shuffle(Tensor input, int groups)
 func ChannelShuffle(input *Tensor, groups Int) *Tensor {
@@ -43,6 +58,10 @@ func ChannelShuffle(input *Tensor, groups Int) *Tensor {
 
 // Conv1d is torch.conv1d: applies a 1D convolution over an input signal
 // composed of several input planes.
+//
+// Shape: (N, C_out, ...) of (N, C_in, ...), without N of one without, with
+// (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down, in
+// each dimension. Dtype: that of input.
 //
 //	torch.conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1)
 //	torch.conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding="valid", int[1] dilation=1, int groups=1)
@@ -53,6 +72,10 @@ func Conv1d(input, weight *Tensor, options ...any) *Tensor {
 // Conv2d is torch.conv2d: applies a 2D convolution over an input image composed
 // of several input planes.
 //
+// Shape: (N, C_out, ...) of (N, C_in, ...), without N of one without, with
+// (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down, in
+// each dimension. Dtype: that of input.
+//
 //	torch.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1)
 //	torch.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding="valid", int[2] dilation=1, int groups=1)
 func Conv2d(input, weight *Tensor, options ...any) *Tensor {
@@ -61,6 +84,10 @@ func Conv2d(input, weight *Tensor, options ...any) *Tensor {
 
 // Conv3d is torch.conv3d: applies a 3D convolution over an input image composed
 // of several input planes.
+//
+// Shape: (N, C_out, ...) of (N, C_in, ...), without N of one without, with
+// (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down, in
+// each dimension. Dtype: that of input.
 //
 //	torch.conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1)
 //	torch.conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding="valid", int[3] dilation=1, int groups=1)
@@ -71,6 +98,9 @@ func Conv3d(input, weight *Tensor, options ...any) *Tensor {
 // ConvTbc is torch.conv_tbc: applies a 1-dimensional sequence convolution over
 // an input sequence.
 //
+// Shape: (T + 2 pad - kernel + 1, N, C_out) of an input (T, N, C_in) and a
+// weight (kernel, C_in, C_out). Dtype: that of input.
+//
 //	torch.conv_tbc(Tensor input, Tensor weight, Tensor bias, int pad=0)
 func ConvTbc(input, weight, bias *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.conv_tbc", options, input, weight, bias))
@@ -79,6 +109,10 @@ func ConvTbc(input, weight, bias *Tensor, options ...any) *Tensor {
 // ConvTranspose1d is torch.conv_transpose1d: applies a 1D transposed
 // convolution operator over an input signal composed of several input planes,
 // sometimes also called "deconvolution".
+//
+// Shape: (N, C_out, ...) of (N, C_in, ...), without N of one without, with
+// (size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1 in
+// each dimension. Dtype: that of input.
 //
 //	torch.conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1)
 func ConvTranspose1d(input, weight *Tensor, options ...any) *Tensor {
@@ -89,6 +123,10 @@ func ConvTranspose1d(input, weight *Tensor, options ...any) *Tensor {
 // convolution operator over an input image composed of several input planes,
 // sometimes also called "deconvolution".
 //
+// Shape: (N, C_out, ...) of (N, C_in, ...), without N of one without, with
+// (size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1 in
+// each dimension. Dtype: that of input.
+//
 //	torch.conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1)
 func ConvTranspose2d(input, weight *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.conv_transpose2d", options, input, weight))
@@ -98,12 +136,20 @@ func ConvTranspose2d(input, weight *Tensor, options ...any) *Tensor {
 // convolution operator over an input image composed of several input planes,
 // sometimes also called "deconvolution".
 //
+// Shape: (N, C_out, ...) of (N, C_in, ...), without N of one without, with
+// (size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1 in
+// each dimension. Dtype: that of input.
+//
 //	torch.conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1)
 func ConvTranspose3d(input, weight *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.conv_transpose3d", options, input, weight))
 }
 
 // Convolution is torch.convolution.
+//
+// Shape: (N, C_out, ...) of (N, C_in, ...), without N of one without, with
+// (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down, in
+// each dimension. Dtype: that of input.
 //
 //	torch.convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups)
 func Convolution(input, weight, bias *Tensor, stride, padding, dilation Ints, transposed bool, outputPadding Ints, groups Int) *Tensor {
@@ -140,6 +186,10 @@ func CudnnConvolutionTranspose(input, weight *Tensor, padding, outputPadding, st
 
 // MaxPool1d is torch.max_pool1d.
 //
+// Shape: that of input with (size + 2 padding - dilation (kernel - 1) - 1) /
+// stride + 1 in each dimension, rounded down, up where ceil_mode; stride is the
+// kernel unless given. Dtype: that of input.
+//
 //	torch.max_pool1d(Tensor input, int[1] kernel_size, int[1] stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False)
 func MaxPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.max_pool1d", options, input, kernelSize))
@@ -147,12 +197,20 @@ func MaxPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
 
 // MaxPool2d is torch.max_pool2d.
 //
+// Shape: that of input with (size + 2 padding - dilation (kernel - 1) - 1) /
+// stride + 1 in each dimension, rounded down, up where ceil_mode; stride is the
+// kernel unless given. Dtype: that of input.
+//
 //	torch.max_pool2d(Tensor input, int[2] kernel_size, int[2] stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False)
 func MaxPool2d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.max_pool2d", options, input, kernelSize))
 }
 
 // MaxPool3d is torch.max_pool3d.
+//
+// Shape: that of input with (size + 2 padding - dilation (kernel - 1) - 1) /
+// stride + 1 in each dimension, rounded down, up where ceil_mode; stride is the
+// kernel unless given. Dtype: that of input.
 //
 //	torch.max_pool3d(Tensor input, int[3] kernel_size, int[3] stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False)
 func MaxPool3d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
@@ -197,6 +255,8 @@ func MiopenDepthwiseConvolution(input, weight, bias *Tensor, padding, stride, di
 // NativeChannelShuffle is torch.native_channel_shuffle: native kernel level
 // implementation of the channel_shuffle.
 //
+// Shape and dtype: those of input.
+//
 //	torch.native_channel_shuffle(Tensor input, int groups)
 func NativeChannelShuffle(input *Tensor, groups Int) *Tensor {
 	return As[*Tensor](callFunction("torch.native_channel_shuffle", input, groups))
@@ -205,6 +265,9 @@ func NativeChannelShuffle(input *Tensor, groups Int) *Tensor {
 // PixelShuffle is torch.pixel_shuffle: rearranges elements in a tensor of shape
 // (*, C × r^2, H, W) to a tensor of shape (*, C, H × r, W × r), where r is the
 // upscale_factor.
+//
+// Shape: input (*, C r·r, H, W) gives (*, C, H r, W r), where r is
+// upscale_factor. Dtype: that of input.
 //
 //	torch.pixel_shuffle(Tensor input, int upscale_factor)
 func PixelShuffle(input *Tensor, upscaleFactor int) *Tensor {
@@ -215,6 +278,9 @@ func PixelShuffle(input *Tensor, upscaleFactor int) *Tensor {
 // operation by rearranging elements in a tensor of shape (*, C, H × r, W × r)
 // to a tensor of shape (*, C × r^2, H, W), where r is the downscale_factor.
 //
+// Shape: input (*, C, H r, W r) gives (*, C r·r, H, W), where r is
+// downscale_factor. Dtype: that of input.
+//
 //	torch.pixel_unshuffle(Tensor input, int downscale_factor)
 func PixelUnshuffle(input *Tensor, downscaleFactor int) *Tensor {
 	return As[*Tensor](callFunction("torch.pixel_unshuffle", input, downscaleFactor))
@@ -222,6 +288,9 @@ func PixelUnshuffle(input *Tensor, downscaleFactor int) *Tensor {
 
 // UnfoldCopy is torch.unfold_copy: performs the same operation as torch.unfold,
 // but all output tensors are freshly created instead of aliasing the input.
+//
+// Shape: that of input with (size at dimension - size) / step + 1 there,
+// rounded down, and size behind. Dtype: that of input.
 //
 //	torch.unfold_copy(Tensor input, int dimension, int size, int step, *, Tensor out=None)
 func UnfoldCopy(input *Tensor, dimension, size, step int, options ...any) *Tensor {

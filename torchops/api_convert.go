@@ -5,6 +5,8 @@ package torchops
 // AsStridedInPlace is the method as_strided_: in-place version of
 // Tensor.as_strided.
 //
+// Shape: size. Dtype: that of x.
+//
 //	x.as_strided_(int[] size, int[] stride, int? storage_offset=None)
 func (x *Tensor) AsStridedInPlace(size, stride Ints, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("as_strided_", options, size, stride))
@@ -13,12 +15,16 @@ func (x *Tensor) AsStridedInPlace(size, stride Ints, options ...any) *Tensor {
 // Bfloat16 is the method bfloat16: x.bfloat16() is equivalent to
 // x.to(torch.bfloat16).
 //
+// Shape: that of x. Dtype: bfloat16.
+//
 //	x.bfloat16(*, memory_format = None)
 func (x *Tensor) Bfloat16(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("bfloat16", options...))
 }
 
 // Byte is the method byte: x.byte() is equivalent to x.to(torch.uint8).
+//
+// Shape: that of x. Dtype: uint8.
 //
 //	x.byte(*, memory_format = None)
 func (x *Tensor) Byte(options ...any) *Tensor {
@@ -28,6 +34,8 @@ func (x *Tensor) Byte(options ...any) *Tensor {
 // Cdouble is the method cdouble: x.cdouble() is equivalent to
 // x.to(torch.complex128).
 //
+// Shape: that of x. Dtype: complex128.
+//
 //	x.cdouble(*, memory_format = None)
 func (x *Tensor) Cdouble(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("cdouble", options...))
@@ -36,12 +44,16 @@ func (x *Tensor) Cdouble(options ...any) *Tensor {
 // Cfloat is the method cfloat: x.cfloat() is equivalent to
 // x.to(torch.complex64).
 //
+// Shape: that of x. Dtype: complex64.
+//
 //	x.cfloat(*, memory_format = None)
 func (x *Tensor) Cfloat(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("cfloat", options...))
 }
 
 // Char is the method char: x.char() is equivalent to x.to(torch.int8).
+//
+// Shape: that of x. Dtype: int8.
 //
 //	x.char(*, memory_format = None)
 func (x *Tensor) Char(options ...any) *Tensor {
@@ -51,12 +63,16 @@ func (x *Tensor) Char(options ...any) *Tensor {
 // CopyInPlace is the method copy_: copies the elements from src into x tensor
 // and returns x.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.copy_(src: any, non_blocking = False)
 func (x *Tensor) CopyInPlace(src any, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("copy_", options, src))
 }
 
 // Cpu is the method cpu: returns a copy of this object in CPU memory.
+//
+// Shape and dtype: those of x.
 //
 //	x.cpu(memory_format = None)
 func (x *Tensor) Cpu(options ...any) *Tensor {
@@ -77,6 +93,8 @@ func (x *Tensor) Cuda(options ...any) *Tensor {
 func (x *Tensor) DimOrder(options ...any) any { return x.callMethod("dim_order", options...) }
 
 // Double is the method double: x.double() is equivalent to x.to(torch.float64).
+//
+// Shape: that of x. Dtype: float64.
 //
 //	x.double(*, memory_format = None)
 func (x *Tensor) Double(options ...any) *Tensor {
@@ -101,6 +119,8 @@ func (x *Tensor) Equal(other *Tensor) SymBool {
 
 // Float is the method float: x.float() is equivalent to x.to(torch.float32).
 //
+// Shape: that of x. Dtype: float32.
+//
 //	x.float(*, memory_format = None)
 func (x *Tensor) Float(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("float", options...))
@@ -116,6 +136,8 @@ func (x *Tensor) GetDevice() SymInt {
 
 // GreaterEqual is the method greater_equal.
 //
+// Shape: what x and other broadcast to. Dtype: bool.
+//
 //	x.greater_equal(Tensor other)
 //	x.greater_equal(Number other)
 func (x *Tensor) GreaterEqual(other any) *Tensor {
@@ -125,6 +147,8 @@ func (x *Tensor) GreaterEqual(other any) *Tensor {
 // GreaterEqualInPlace is the method greater_equal_: in-place version of
 // Tensor.greater_equal.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.greater_equal_(Tensor other)
 //	x.greater_equal_(Number other)
 func (x *Tensor) GreaterEqualInPlace(other any) *Tensor {
@@ -133,12 +157,16 @@ func (x *Tensor) GreaterEqualInPlace(other any) *Tensor {
 
 // Half is the method half: x.half() is equivalent to x.to(torch.float16).
 //
+// Shape: that of x. Dtype: float16.
+//
 //	x.half(*, memory_format = None)
 func (x *Tensor) Half(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("half", options...))
 }
 
 // Int is the method int: x.int() is equivalent to x.to(torch.int32).
+//
+// Shape: that of x. Dtype: int32.
 //
 //	x.int(*, memory_format = None)
 func (x *Tensor) Int(options ...any) *Tensor {
@@ -233,6 +261,8 @@ func (x *Tensor) IsSigned() SymBool {
 
 // LessEqual is the method less_equal.
 //
+// Shape: what x and other broadcast to. Dtype: bool.
+//
 //	x.less_equal(Tensor other)
 //	x.less_equal(Number other)
 func (x *Tensor) LessEqual(other any) *Tensor {
@@ -242,6 +272,8 @@ func (x *Tensor) LessEqual(other any) *Tensor {
 // LessEqualInPlace is the method less_equal_: in-place version of
 // Tensor.less_equal.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.less_equal_(Tensor other)
 //	x.less_equal_(Number other)
 func (x *Tensor) LessEqualInPlace(other any) *Tensor {
@@ -249,6 +281,8 @@ func (x *Tensor) LessEqualInPlace(other any) *Tensor {
 }
 
 // Long is the method long: x.long() is equivalent to x.to(torch.int64).
+//
+// Shape: that of x. Dtype: int64.
 //
 //	x.long(*, memory_format = None)
 func (x *Tensor) Long(options ...any) *Tensor {
@@ -271,6 +305,8 @@ func (x *Tensor) Nelement() SymInt {
 
 // NotEqual is the method not_equal.
 //
+// Shape: what x and other broadcast to. Dtype: bool.
+//
 //	x.not_equal(Tensor other)
 //	x.not_equal(Number other)
 func (x *Tensor) NotEqual(other any) *Tensor {
@@ -279,6 +315,8 @@ func (x *Tensor) NotEqual(other any) *Tensor {
 
 // NotEqualInPlace is the method not_equal_: in-place version of
 // Tensor.not_equal.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.not_equal_(Tensor other)
 //	x.not_equal_(Number other)
@@ -304,6 +342,8 @@ func (x *Tensor) RecordStream(s any) { x.callMethod("record_stream", s) }
 // record operations on this tensor: sets this tensor's requires_grad attribute
 // in-place.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.requires_grad_(requires_grad = True)
 func (x *Tensor) RequiresGradInPlace(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("requires_grad_", options...))
@@ -312,6 +352,8 @@ func (x *Tensor) RequiresGradInPlace(options ...any) *Tensor {
 // ResolveConj is the method resolve_conj: returns a new tensor with
 // materialized conjugation if x's conjugate bit is set to True, else returns x.
 //
+// Shape and dtype: those of x.
+//
 //	x.resolve_conj()
 func (x *Tensor) ResolveConj() *Tensor {
 	return As[*Tensor](x.callMethod("resolve_conj"))
@@ -319,6 +361,8 @@ func (x *Tensor) ResolveConj() *Tensor {
 
 // ResolveNeg is the method resolve_neg: returns a new tensor with materialized
 // negation if x's negative bit is set to True, else returns x.
+//
+// Shape and dtype: those of x.
 //
 //	x.resolve_neg()
 func (x *Tensor) ResolveNeg() *Tensor {
@@ -332,6 +376,8 @@ func (x *Tensor) ResolveNeg() *Tensor {
 func (x *Tensor) RetainGrad() { x.callMethod("retain_grad") }
 
 // Short is the method short: x.short() is equivalent to x.to(torch.int16).
+//
+// Shape: that of x. Dtype: int16.
 //
 //	x.short(*, memory_format = None)
 func (x *Tensor) Short(options ...any) *Tensor {
@@ -359,6 +405,8 @@ func (x *Tensor) Type(options ...any) any { return x.callMethod("type", options.
 // TypeAs is the method type_as: returns this tensor cast to the type of the
 // given tensor.
 //
+// Shape: that of x. Dtype: that of other.
+//
 //	x.type_as(Tensor other)
 func (x *Tensor) TypeAs(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("type_as", other))
@@ -367,12 +415,16 @@ func (x *Tensor) TypeAs(other *Tensor) *Tensor {
 // AsStrided is torch.as_strided: create a view of an existing torch.Tensor
 // input with specified size, stride and storage_offset.
 //
+// Shape: size. Dtype: that of input.
+//
 //	torch.as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None)
 func AsStrided(input *Tensor, size, stride Ints, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.as_strided", options, input, size, stride))
 }
 
 // AsStridedInPlace is torch.as_strided_: in-place version of torch.as_strided.
+//
+// Shape: size. Dtype: that of input.
 //
 //	torch.as_strided_(Tensor input, int[] size, int[] stride, int? storage_offset=None)
 func AsStridedInPlace(input *Tensor, size, stride Ints, options ...any) *Tensor {
@@ -382,6 +434,8 @@ func AsStridedInPlace(input *Tensor, size, stride Ints, options ...any) *Tensor 
 // AsStridedCopy is torch.as_strided_copy: performs the same operation as
 // torch.as_strided, but all output tensors are freshly created instead of
 // aliasing the input.
+//
+// Shape: size. Dtype: that of input.
 //
 //	torch.as_strided_copy(Tensor input, int[] size, int[] stride, int? storage_offset=None, *, Tensor out=None)
 func AsStridedCopy(input *Tensor, size, stride Ints, options ...any) *Tensor {
@@ -411,6 +465,8 @@ func GetDevice(input *Tensor) SymInt {
 }
 
 // GreaterEqual is torch.greater_equal.
+//
+// Shape: what input and other broadcast to. Dtype: bool.
 //
 //	torch.greater_equal(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.greater_equal(Tensor input, Number other, *, Tensor out=None)
@@ -488,6 +544,8 @@ func IsVulkanAvailable() SymBool {
 
 // LessEqual is torch.less_equal.
 //
+// Shape: what input and other broadcast to. Dtype: bool.
+//
 //	torch.less_equal(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.less_equal(Tensor input, Number other, *, Tensor out=None)
 func LessEqual(input *Tensor, other any, options ...any) *Tensor {
@@ -495,6 +553,8 @@ func LessEqual(input *Tensor, other any, options ...any) *Tensor {
 }
 
 // NotEqual is torch.not_equal.
+//
+// Shape: what input and other broadcast to. Dtype: bool.
 //
 //	torch.not_equal(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.not_equal(Tensor input, Number other, *, Tensor out=None)
@@ -520,6 +580,8 @@ func PromoteTypes(type1, type2 DType) any { return callFunction("torch.promote_t
 // ResolveConj is torch.resolve_conj: returns a new tensor with materialized
 // conjugation if input's conjugate bit is set to True, else returns input.
 //
+// Shape and dtype: those of input.
+//
 //	torch.resolve_conj(Tensor input)
 func ResolveConj(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.resolve_conj", input))
@@ -527,6 +589,8 @@ func ResolveConj(input *Tensor) *Tensor {
 
 // ResolveNeg is torch.resolve_neg: returns a new tensor with materialized
 // negation if input's negative bit is set to True, else returns input.
+//
+// Shape and dtype: those of input.
 //
 //	torch.resolve_neg(Tensor input)
 func ResolveNeg(input *Tensor) *Tensor {

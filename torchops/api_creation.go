@@ -4,6 +4,8 @@ package torchops
 
 // FillInPlace is the method fill_: fills x tensor with the specified value.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.fill_(Tensor value)
 //	x.fill_(Number value)
 func (x *Tensor) FillInPlace(value any) *Tensor {
@@ -13,6 +15,8 @@ func (x *Tensor) FillInPlace(value any) *Tensor {
 // FillDiagonalInPlace is the method fill_diagonal_: fill the main diagonal of a
 // tensor that has at least 2-dimensions.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.fill_diagonal_(Number fill_value, bool wrap=False)
 func (x *Tensor) FillDiagonalInPlace(fillValue any, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("fill_diagonal_", options, fillValue))
@@ -20,6 +24,8 @@ func (x *Tensor) FillDiagonalInPlace(fillValue any, options ...any) *Tensor {
 
 // NewEmpty is the method new_empty: returns a Tensor of size size filled with
 // uninitialized data.
+//
+// Shape: size. Dtype: that of x.
 //
 //	x.new_empty(int[] size, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func (x *Tensor) NewEmpty(size ...Int) *Tensor {
@@ -29,6 +35,8 @@ func (x *Tensor) NewEmpty(size ...Int) *Tensor {
 // NewEmptyStrided is the method new_empty_strided: returns a Tensor of size
 // size and strides stride filled with uninitialized data.
 //
+// Shape: size. Dtype: that of x.
+//
 //	x.new_empty_strided(int[] size, int[] stride, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func (x *Tensor) NewEmptyStrided(size, stride Ints, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("new_empty_strided", options, size, stride))
@@ -37,12 +45,16 @@ func (x *Tensor) NewEmptyStrided(size, stride Ints, options ...any) *Tensor {
 // NewFull is the method new_full: returns a Tensor of size size filled with
 // fill_value.
 //
+// Shape: size. Dtype: that of x.
+//
 //	x.new_full(int[] size, Number fill_value, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func (x *Tensor) NewFull(size Ints, fillValue any, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("new_full", options, size, fillValue))
 }
 
 // NewOnes is the method new_ones: returns a Tensor of size size filled with 1.
+//
+// Shape: size. Dtype: that of x.
 //
 //	x.new_ones(int[] size, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func (x *Tensor) NewOnes(size ...Int) *Tensor {
@@ -52,6 +64,8 @@ func (x *Tensor) NewOnes(size ...Int) *Tensor {
 // NewTensor is the method new_tensor: returns a new Tensor with data as the
 // tensor data.
 //
+// Shape: that of the data. Dtype: that of x.
+//
 //	x.new_tensor(data: any, *, dtype = None, device = None, requires_grad = False)
 func (x *Tensor) NewTensor(data any, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("new_tensor", options, data))
@@ -60,12 +74,16 @@ func (x *Tensor) NewTensor(data any, options ...any) *Tensor {
 // NewZeros is the method new_zeros: returns a Tensor of size size filled with
 // 0.
 //
+// Shape: size. Dtype: that of x.
+//
 //	x.new_zeros(int[] size, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func (x *Tensor) NewZeros(size ...Int) *Tensor {
 	return As[*Tensor](x.callMethod("new_zeros", size...))
 }
 
 // ZeroInPlace is the method zero_: fills x tensor with zeros.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.zero_()
 func (x *Tensor) ZeroInPlace() *Tensor {
@@ -75,6 +93,8 @@ func (x *Tensor) ZeroInPlace() *Tensor {
 // AsTensor is torch.as_tensor: converts data into a tensor, sharing data and
 // preserving autograd history if possible.
 //
+// Shape: that of the data. Dtype: that of the tensor.
+//
 //	torch.as_tensor(data: any, *, dtype = None, device = None)
 func AsTensor(data any, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.as_tensor", options, data))
@@ -82,12 +102,16 @@ func AsTensor(data any, options ...any) *Tensor {
 
 // Asarray is torch.asarray: converts obj to a tensor.
 //
+// Shape: that of the data. Dtype: that of the tensor.
+//
 //	torch.asarray(obj: any, *, dtype = None, device = None, copy = None, requires_grad = False)
 func Asarray(obj any, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.asarray", options, obj))
 }
 
 // Clone is torch.clone: returns a copy of input.
+//
+// Shape and dtype: those of input.
 //
 //	torch.clone(Tensor input, *, memory_format? memory_format=None)
 func Clone(input *Tensor, options ...any) *Tensor {
@@ -97,12 +121,17 @@ func Clone(input *Tensor, options ...any) *Tensor {
 // Complex is torch.complex: constructs a complex tensor with its real part
 // equal to real and its imaginary part equal to imag.
 //
+// Shape: what real and imag broadcast to. Dtype: the complex dtype of real, of
+// the default one for integers and bools.
+//
 //	torch.complex(Tensor real, Tensor imag, *, Tensor out=None)
 func Complex(real, imag *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.complex", options, real, imag))
 }
 
 // Empty is torch.empty: returns a tensor filled with uninitialized data.
+//
+// Shape: size. Dtype: dtype, the default one where not given.
 //
 //	torch.empty(int[] size, *, memory_format? memory_format=None, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Empty(size ...Int) *Tensor {
@@ -113,6 +142,8 @@ func Empty(size ...Int) *Tensor {
 // size as input. torch.empty_like(input) is equivalent to
 // torch.empty(input.size(), dtype=input.dtype, layout=input.layout,
 // device=input.device).
+//
+// Shape and dtype: those of input.
 //
 //	torch.empty_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func EmptyLike(input *Tensor, options ...any) *Tensor {
@@ -127,6 +158,8 @@ func EmptyLike(input *Tensor, options ...any) *Tensor {
 // is assigned a number according to what order they occur in size (N=0, C=1,
 // H=2, W=3), then NCHW is (0, 1, 2, 3) while NHWC is (0, 2, 3, 1).
 //
+// Shape: size. Dtype: dtype, the default one where not given.
+//
 //	torch.empty_permuted(int[] size, int[] physical_layout, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func EmptyPermuted(size, physicalLayout Ints, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.empty_permuted", options, size, physicalLayout))
@@ -135,12 +168,16 @@ func EmptyPermuted(size, physicalLayout Ints, options ...any) *Tensor {
 // EmptyStrided is torch.empty_strided: creates a tensor with the specified size
 // and stride and filled with undefined data.
 //
+// Shape: size. Dtype: dtype, the default one where not given.
+//
 //	torch.empty_strided(int[] size, int[] stride, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func EmptyStrided(size, stride Ints, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.empty_strided", options, size, stride))
 }
 
 // Fill is torch.fill.
+//
+// Shape and dtype: those of input.
 //
 //	torch.fill(Tensor input, Tensor value)
 //	torch.fill(Tensor input, Number value)
@@ -149,6 +186,8 @@ func Fill(input *Tensor, value any) *Tensor {
 }
 
 // FillInPlace is torch.fill_: in-place version of torch.fill.
+//
+// It returns input itself, written to: shape and dtype stay.
 //
 //	torch.fill_(Tensor input, Tensor value)
 //	torch.fill_(Tensor input, Number value)
@@ -169,6 +208,8 @@ func FromFile(filename string, options ...any) *Tensor {
 // torch.full(input.size(), fill_value, dtype=input.dtype, layout=input.layout,
 // device=input.device).
 //
+// Shape and dtype: those of input.
+//
 //	torch.full_like(Tensor input, Number fill_value, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func FullLike(input *Tensor, fillValue any, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.full_like", options, input, fillValue))
@@ -176,6 +217,9 @@ func FullLike(input *Tensor, fillValue any, options ...any) *Tensor {
 
 // Linspace is torch.linspace: creates a one-dimensional tensor of size steps
 // whose values are evenly spaced from start to end, inclusive.
+//
+// Shape: (steps). Dtype: dtype; the default one where not given, its complex
+// one for complex ends.
 //
 //	torch.linspace(Tensor start, Tensor end, int steps, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.linspace(Number start, Tensor end, int steps, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
@@ -188,6 +232,9 @@ func Linspace(start, end any, steps int, options ...any) *Tensor {
 // Logspace is torch.logspace: creates a one-dimensional tensor of size steps
 // whose values are evenly spaced from {{base}}^{{start}} to {{base}}^{{end}},
 // inclusive, on a logarithmic scale with base base.
+//
+// Shape: (steps). Dtype: dtype; the default one where not given, its complex
+// one for complex ends.
 //
 //	torch.logspace(Tensor start, Tensor end, int steps, float base=10.0, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.logspace(Number start, Tensor end, int steps, float base=10.0, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
@@ -202,6 +249,8 @@ func Logspace(start, end any, steps int, options ...any) *Tensor {
 // torch.ones(input.size(), dtype=input.dtype, layout=input.layout,
 // device=input.device).
 //
+// Shape and dtype: those of input.
+//
 //	torch.ones_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func OnesLike(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.ones_like", options, input))
@@ -211,12 +260,18 @@ func OnesLike(input *Tensor, options ...any) *Tensor {
 // Cartesian coordinates corresponding to the polar coordinates with absolute
 // value abs and angle angle.
 //
+// Shape: what abs and angle broadcast to. Dtype: the complex dtype of abs, of
+// the default one for integers and bools.
+//
 //	torch.polar(Tensor abs, Tensor angle, *, Tensor out=None)
 func Polar(abs, angle *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.polar", options, abs, angle))
 }
 
 // Range is torch.range.
+//
+// Shape: (floor((end - start) / step) + 1). Dtype: dtype, the default one where
+// not given.
 //
 //	torch.range(start: any, end: any, step = 1, *, out = None, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False)
 func Range(start, end any, options ...any) *Tensor {
@@ -225,6 +280,8 @@ func Range(start, end any, options ...any) *Tensor {
 
 // ScalarTensor is torch.scalar_tensor.
 //
+// Shape: (). Dtype: dtype, the default one where not given.
+//
 //	torch.scalar_tensor(s: any, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False)
 func ScalarTensor(s any, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.scalar_tensor", options, s))
@@ -232,12 +289,17 @@ func ScalarTensor(s any, options ...any) *Tensor {
 
 // Vander is torch.vander: generates a Vandermonde matrix.
 //
+// Shape: that of x and N behind, its last size where not given. Dtype: that of
+// x, int64 for integers and bools.
+//
 //	torch.vander(Tensor x, int? N=None, bool increasing=False)
 func Vander(xArg *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.vander", options, xArg))
 }
 
 // ZeroInPlace is torch.zero_.
+//
+// It returns input itself, written to: shape and dtype stay.
 //
 //	torch.zero_(Tensor input)
 func ZeroInPlace(input *Tensor) *Tensor {
@@ -248,6 +310,8 @@ func ZeroInPlace(input *Tensor) *Tensor {
 // 0, with the same size as input. torch.zeros_like(input) is equivalent to
 // torch.zeros(input.size(), dtype=input.dtype, layout=input.layout,
 // device=input.device).
+//
+// Shape and dtype: those of input.
 //
 //	torch.zeros_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func ZerosLike(input *Tensor, options ...any) *Tensor {

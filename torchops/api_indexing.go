@@ -7,6 +7,9 @@ package torchops
 // tensor out is of size (z × n), where z is the total number of non-zero
 // elements in the x tensor.
 //
+// Shape: (count, dimensions of x), where the elements decide the count. Dtype:
+// int64.
+//
 //	x.argwhere()
 func (x *Tensor) Argwhere() *Tensor {
 	return As[*Tensor](x.callMethod("argwhere"))
@@ -16,6 +19,8 @@ func (x *Tensor) Argwhere() *Tensor {
 // src tensor into x along the elements corresponding to the result of calling
 // x.as_strided(size, stride, storage_offset).
 //
+// Shape and dtype: those of x.
+//
 //	x.as_strided_scatter(Tensor src, int[] size, int[] stride, int? storage_offset=None)
 func (x *Tensor) AsStridedScatter(src *Tensor, size, stride Ints, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("as_strided_scatter", options, src, size, stride))
@@ -23,6 +28,9 @@ func (x *Tensor) AsStridedScatter(src *Tensor, size, stride Ints, options ...any
 
 // CountNonzero is the method count_nonzero: counts the number of non-zero
 // values in the tensor x along the given dim.
+//
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: int64.
 //
 //	x.count_nonzero(int? dim=None)
 //	x.count_nonzero(int[] dim)
@@ -34,6 +42,9 @@ func (x *Tensor) CountNonzero(options ...any) *Tensor {
 // square tensor with the elements of x as the diagonal. - If x is a matrix (2-D
 // tensor), then returns a 1-D tensor with the diagonal elements of x.
 //
+// Shape: (n + |diagonal|, n + |diagonal|) of (n), the length of the diagonal of
+// a matrix. Dtype: that of x.
+//
 //	x.diag(int diagonal=0)
 func (x *Tensor) Diag(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("diag", options...))
@@ -41,6 +52,9 @@ func (x *Tensor) Diag(options ...any) *Tensor {
 
 // DiagEmbed is the method diag_embed: creates a tensor whose diagonals of
 // certain 2D planes (specified by dim1 and dim2) are filled by x.
+//
+// Shape: that of x without its last dimension n, and n + |offset| at dim1 and
+// dim2. Dtype: that of x.
 //
 //	x.diag_embed(int offset=0, int dim1=-2, int dim2=-1)
 func (x *Tensor) DiagEmbed(options ...any) *Tensor {
@@ -52,6 +66,9 @@ func (x *Tensor) DiagEmbed(options ...any) *Tensor {
 // a tensor with more than one dimension, then returns a 2-D tensor with
 // diagonal elements equal to a flattened x.
 //
+// Shape: (n + |diagonal|, n + |diagonal|) of (n), the length of the diagonal of
+// a matrix. Dtype: that of x.
+//
 //	x.diagflat(int offset=0)
 func (x *Tensor) Diagflat(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("diagflat", options...))
@@ -60,6 +77,9 @@ func (x *Tensor) Diagflat(options ...any) *Tensor {
 // Diagonal is the method diagonal: returns a partial view of x with the its
 // diagonal elements with respect to dim1 and dim2 appended as a dimension at
 // the end of the shape.
+//
+// Shape: that of x without dim1 and dim2, and the length of the diagonal
+// behind. Dtype: that of x.
 //
 //	x.diagonal(int offset=0, int dim1=0, int dim2=1)
 func (x *Tensor) Diagonal(options ...any) *Tensor {
@@ -70,12 +90,16 @@ func (x *Tensor) Diagonal(options ...any) *Tensor {
 // tensor into x along the diagonal elements of x, with respect to dim1 and
 // dim2.
 //
+// Shape and dtype: those of x.
+//
 //	x.diagonal_scatter(Tensor src, int offset=0, int dim1=0, int dim2=1)
 func (x *Tensor) DiagonalScatter(src *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("diagonal_scatter", options, src))
 }
 
 // Gather is the method gather: gathers values along an axis specified by dim.
+//
+// Shape: that of index. Dtype: that of x.
 //
 //	x.gather(int dim, Tensor index, *, bool sparse_grad=False)
 func (x *Tensor) Gather(dim int, index *Tensor, options ...any) *Tensor {
@@ -84,6 +108,8 @@ func (x *Tensor) Gather(dim int, index *Tensor, options ...any) *Tensor {
 
 // IndexAdd is the method index_add: out-of-place version of
 // torch.Tensor.index_add_.
+//
+// Shape and dtype: those of x.
 //
 //	x.index_add(int dim, Tensor index, Tensor source, *, Number alpha=1)
 func (x *Tensor) IndexAdd(dim int, index, source *Tensor, options ...any) *Tensor {
@@ -94,6 +120,8 @@ func (x *Tensor) IndexAdd(dim int, index, source *Tensor, options ...any) *Tenso
 // times source into the x tensor by adding to the indices in the order given in
 // index.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.index_add_(int dim, Tensor index, Tensor source, *, Number alpha=1)
 func (x *Tensor) IndexAddInPlace(dim int, index, source *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("index_add_", options, dim, index, source))
@@ -101,6 +129,8 @@ func (x *Tensor) IndexAddInPlace(dim int, index, source *Tensor, options ...any)
 
 // IndexCopy is the method index_copy: out-of-place version of
 // torch.Tensor.index_copy_.
+//
+// Shape and dtype: those of x.
 //
 //	x.index_copy(int dim, Tensor index, Tensor source)
 func (x *Tensor) IndexCopy(dim int, index, source *Tensor) *Tensor {
@@ -110,6 +140,8 @@ func (x *Tensor) IndexCopy(dim int, index, source *Tensor) *Tensor {
 // IndexCopyInPlace is the method index_copy_: copies the elements of tensor
 // into the x tensor by selecting the indices in the order given in index.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.index_copy_(int dim, Tensor index, Tensor source)
 func (x *Tensor) IndexCopyInPlace(dim int, index, source *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("index_copy_", dim, index, source))
@@ -117,6 +149,8 @@ func (x *Tensor) IndexCopyInPlace(dim int, index, source *Tensor) *Tensor {
 
 // IndexFill is the method index_fill: out-of-place version of
 // torch.Tensor.index_fill_.
+//
+// Shape and dtype: those of x.
 //
 //	x.index_fill(int dim, Tensor index, Tensor value)
 //	x.index_fill(int dim, Tensor index, Number value)
@@ -127,6 +161,8 @@ func (x *Tensor) IndexFill(dim int, index *Tensor, value any) *Tensor {
 // IndexFillInPlace is the method index_fill_: fills the elements of the x
 // tensor with value value by selecting the indices in the order given in index.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.index_fill_(int dim, Tensor index, Tensor value)
 //	x.index_fill_(int dim, Tensor index, Number value)
 func (x *Tensor) IndexFillInPlace(dim int, index *Tensor, value any) *Tensor {
@@ -134,6 +170,8 @@ func (x *Tensor) IndexFillInPlace(dim int, index *Tensor, value any) *Tensor {
 }
 
 // IndexPut is the method index_put: out-place version of Tensor.index_put_.
+//
+// Shape and dtype: those of x.
 //
 //	x.index_put(Tensor?[] indices, Tensor values, bool accumulate=False)
 func (x *Tensor) IndexPut(indices any, values *Tensor, options ...any) *Tensor {
@@ -144,12 +182,16 @@ func (x *Tensor) IndexPut(indices any, values *Tensor, options ...any) *Tensor {
 // into the tensor x using the indices specified in indices (which is a tuple of
 // Tensors).
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.index_put_(Tensor?[] indices, Tensor values, bool accumulate=False)
 func (x *Tensor) IndexPutInPlace(indices any, values *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("index_put_", options, indices, values))
 }
 
 // IndexReduce is the method index_reduce.
+//
+// Shape and dtype: those of x.
 //
 //	x.index_reduce(int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)
 func (x *Tensor) IndexReduce(dim int, index, source *Tensor, reduce string, options ...any) *Tensor {
@@ -160,6 +202,8 @@ func (x *Tensor) IndexReduce(dim int, index, source *Tensor, reduce string, opti
 // source into the x tensor by accumulating to the indices in the order given in
 // index using the reduction given by the reduce argument.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.index_reduce_(int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)
 func (x *Tensor) IndexReduceInPlace(dim int, index, source *Tensor, reduce string, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("index_reduce_", options, dim, index, source, reduce))
@@ -167,6 +211,8 @@ func (x *Tensor) IndexReduceInPlace(dim int, index, source *Tensor, reduce strin
 
 // IndexSelect is the method index_select: returns a new tensor which indexes
 // the x tensor along dimension dim using the entries in index.
+//
+// Shape: that of x with the size of index at dim. Dtype: that of x.
 //
 //	x.index_select(int dim, Tensor index)
 func (x *Tensor) IndexSelect(dim int, index *Tensor) *Tensor {
@@ -185,6 +231,8 @@ func (x *Tensor) IsNonzero() SymBool {
 // MaskedFill is the method masked_fill: out-of-place version of
 // torch.Tensor.masked_fill_.
 //
+// Shape: what x and mask broadcast to. Dtype: that of x.
+//
 //	x.masked_fill(Tensor mask, Tensor value)
 //	x.masked_fill(Tensor mask, Number value)
 func (x *Tensor) MaskedFill(mask *Tensor, value any) *Tensor {
@@ -193,6 +241,8 @@ func (x *Tensor) MaskedFill(mask *Tensor, value any) *Tensor {
 
 // MaskedFillInPlace is the method masked_fill_: fills elements of x tensor with
 // value where mask is True.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.masked_fill_(Tensor mask, Tensor value)
 //	x.masked_fill_(Tensor mask, Number value)
@@ -203,6 +253,8 @@ func (x *Tensor) MaskedFillInPlace(mask *Tensor, value any) *Tensor {
 // MaskedScatter is the method masked_scatter: out-of-place version of
 // torch.Tensor.masked_scatter_.
 //
+// Shape: what x and mask broadcast to. Dtype: that of x.
+//
 //	x.masked_scatter(Tensor mask, Tensor source)
 func (x *Tensor) MaskedScatter(mask, source *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("masked_scatter", mask, source))
@@ -210,6 +262,8 @@ func (x *Tensor) MaskedScatter(mask, source *Tensor) *Tensor {
 
 // MaskedScatterInPlace is the method masked_scatter_: copies elements from
 // source into x tensor at positions where the mask is True.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.masked_scatter_(Tensor mask, Tensor source)
 func (x *Tensor) MaskedScatterInPlace(mask, source *Tensor) *Tensor {
@@ -220,6 +274,8 @@ func (x *Tensor) MaskedScatterInPlace(mask, source *Tensor) *Tensor {
 // indexes the x tensor according to the boolean mask mask which is a
 // BoolTensor.
 //
+// Shape: one dimension, whose size the elements decide. Dtype: that of x.
+//
 //	x.masked_select(Tensor mask)
 func (x *Tensor) MaskedSelect(mask *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("masked_select", mask))
@@ -228,6 +284,8 @@ func (x *Tensor) MaskedSelect(mask *Tensor) *Tensor {
 // NarrowCopy is the method narrow_copy: same as Tensor.narrow except this
 // returns a copy rather than shared storage.
 //
+// Shape: that of x with length at dim. Dtype: that of x.
+//
 //	x.narrow_copy(int dim, int start, int length)
 func (x *Tensor) NarrowCopy(dim int, start, length Int) *Tensor {
 	return As[*Tensor](x.callMethod("narrow_copy", dim, start, length))
@@ -235,12 +293,18 @@ func (x *Tensor) NarrowCopy(dim int, start, length Int) *Tensor {
 
 // Nonzero is the method nonzero.
 //
+// Shape: (count, dimensions of x), where the elements decide the count. Dtype:
+// int64.
+//
 //	x.nonzero(*, as_tuple = False)
 func (x *Tensor) Nonzero(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("nonzero", options...))
 }
 
 // NonzeroTuple is the method nonzero with as_tuple=true.
+//
+// Shape: (count, dimensions of x), where the elements decide the count. Dtype:
+// int64.
 //
 //	x.nonzero(*, as_tuple = False)
 func (x *Tensor) NonzeroTuple(options ...any) Tensors {
@@ -250,6 +314,9 @@ func (x *Tensor) NonzeroTuple(options ...any) Tensors {
 // NonzeroStatic is the method nonzero_static: returns a 2-D tensor where each
 // row is the index for a non-zero value.
 //
+// Shape: (count, dimensions of x), where the elements decide the count. Dtype:
+// int64.
+//
 //	x.nonzero_static(*, int size, int fill_value=-1)
 func (x *Tensor) NonzeroStatic(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("nonzero_static", options...))
@@ -257,6 +324,8 @@ func (x *Tensor) NonzeroStatic(options ...any) *Tensor {
 
 // Put is the method put: out-of-place version of torch.Tensor.put_. x
 // corresponds to x in torch.Tensor.put_.
+//
+// Shape and dtype: those of x.
 //
 //	x.put(Tensor index, Tensor source, bool accumulate=False)
 func (x *Tensor) Put(index, source *Tensor, options ...any) *Tensor {
@@ -266,12 +335,16 @@ func (x *Tensor) Put(index, source *Tensor, options ...any) *Tensor {
 // PutInPlace is the method put_: copies the elements from source into the
 // positions specified by index.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.put_(Tensor index, Tensor source, bool accumulate=False)
 func (x *Tensor) PutInPlace(index, source *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("put_", options, index, source))
 }
 
 // Scatter is the method scatter: out-of-place version of torch.Tensor.scatter_.
+//
+// Shape and dtype: those of x.
 //
 //	x.scatter(int dim, Tensor index, Tensor src)
 //	x.scatter(int dim, Tensor index, Tensor src, *, str reduce)
@@ -284,6 +357,8 @@ func (x *Tensor) Scatter(dim int, index *Tensor, src any, options ...any) *Tenso
 // ScatterInPlace is the method scatter_: writes all values from the tensor src
 // into x at the indices specified in the index tensor.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.scatter_(int dim, Tensor index, Tensor src)
 //	x.scatter_(int dim, Tensor index, Tensor src, *, str reduce)
 //	x.scatter_(int dim, Tensor index, Number value)
@@ -295,6 +370,8 @@ func (x *Tensor) ScatterInPlace(dim int, index *Tensor, src any, options ...any)
 // ScatterAdd is the method scatter_add: out-of-place version of
 // torch.Tensor.scatter_add_.
 //
+// Shape and dtype: those of x.
+//
 //	x.scatter_add(int dim, Tensor index, Tensor src)
 func (x *Tensor) ScatterAdd(dim int, index, src *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("scatter_add", dim, index, src))
@@ -304,6 +381,8 @@ func (x *Tensor) ScatterAdd(dim int, index, src *Tensor) *Tensor {
 // src into x at the indices specified in the index tensor in a similar fashion
 // as torch.Tensor.scatter_.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.scatter_add_(int dim, Tensor index, Tensor src)
 func (x *Tensor) ScatterAddInPlace(dim int, index, src *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("scatter_add_", dim, index, src))
@@ -311,6 +390,8 @@ func (x *Tensor) ScatterAddInPlace(dim int, index, src *Tensor) *Tensor {
 
 // ScatterReduce is the method scatter_reduce: out-of-place version of
 // torch.Tensor.scatter_reduce_.
+//
+// Shape and dtype: those of x.
 //
 //	x.scatter_reduce(int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)
 func (x *Tensor) ScatterReduce(dim int, index, src *Tensor, reduce string, options ...any) *Tensor {
@@ -322,6 +403,8 @@ func (x *Tensor) ScatterReduce(dim int, index, src *Tensor, reduce string, optio
 // using the applied reduction defined via the reduce argument ("sum", "prod",
 // "mean", "amax", "amin").
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.scatter_reduce_(int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)
 func (x *Tensor) ScatterReduceInPlace(dim int, index, src *Tensor, reduce string, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("scatter_reduce_", options, dim, index, src, reduce))
@@ -330,12 +413,16 @@ func (x *Tensor) ScatterReduceInPlace(dim int, index, src *Tensor, reduce string
 // SelectScatter is the method select_scatter: embeds the values of the src
 // tensor into x at the given index.
 //
+// Shape and dtype: those of x.
+//
 //	x.select_scatter(Tensor src, int dim, int index)
 func (x *Tensor) SelectScatter(src *Tensor, dim int, index Int) *Tensor {
 	return As[*Tensor](x.callMethod("select_scatter", src, dim, index))
 }
 
 // SliceInverse is the method slice_inverse.
+//
+// Shape: that of src. Dtype: that of x.
 //
 //	x.slice_inverse(Tensor src, int dim=0, int? start=None, int? end=None, int step=1)
 func (x *Tensor) SliceInverse(src *Tensor, options ...any) *Tensor {
@@ -345,6 +432,8 @@ func (x *Tensor) SliceInverse(src *Tensor, options ...any) *Tensor {
 // SliceScatter is the method slice_scatter: embeds the values of the src tensor
 // into x at the given dimension.
 //
+// Shape and dtype: those of x.
+//
 //	x.slice_scatter(Tensor src, int dim=0, int? start=None, int? end=None, int step=1)
 func (x *Tensor) SliceScatter(src *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("slice_scatter", options, src))
@@ -353,6 +442,8 @@ func (x *Tensor) SliceScatter(src *Tensor, options ...any) *Tensor {
 // Take is the method take: returns a new tensor with the elements of x at the
 // given indices.
 //
+// Shape: that of index. Dtype: that of x.
+//
 //	x.take(Tensor index)
 func (x *Tensor) Take(index *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("take", index))
@@ -360,6 +451,9 @@ func (x *Tensor) Take(index *Tensor) *Tensor {
 
 // TakeAlongDim is the method take_along_dim: selects values from x at the
 // 1-dimensional indices from indices along the given dim.
+//
+// Shape: what x and indices broadcast to, but for dim, where it is the size of
+// indices; that of indices flattened without dim. Dtype: that of x.
 //
 //	x.take_along_dim(Tensor indices, int? dim=None)
 func (x *Tensor) TakeAlongDim(indices *Tensor, options ...any) *Tensor {
@@ -370,12 +464,16 @@ func (x *Tensor) TakeAlongDim(indices *Tensor, options ...any) *Tensor {
 // tensor) or batch of matrices x, the other elements of the result tensor out
 // are set to 0.
 //
+// Shape and dtype: those of x.
+//
 //	x.tril(int diagonal=0)
 func (x *Tensor) Tril(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("tril", options...))
 }
 
 // TrilInPlace is the method tril_: in-place version of Tensor.tril.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.tril_(int diagonal=0)
 func (x *Tensor) TrilInPlace(options ...any) *Tensor {
@@ -386,12 +484,16 @@ func (x *Tensor) TrilInPlace(options ...any) *Tensor {
 // tensor) or batch of matrices x, the other elements of the result tensor out
 // are set to 0.
 //
+// Shape and dtype: those of x.
+//
 //	x.triu(int diagonal=0)
 func (x *Tensor) Triu(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("triu", options...))
 }
 
 // TriuInPlace is the method triu_: in-place version of Tensor.triu.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.triu_(int diagonal=0)
 func (x *Tensor) TriuInPlace(options ...any) *Tensor {
@@ -400,6 +502,9 @@ func (x *Tensor) TriuInPlace(options ...any) *Tensor {
 
 // Where is the method where: x.where(condition, y) is equivalent to
 // torch.where(condition, x, y).
+//
+// Shape: what x, condition and other broadcast to. Dtype: what the arguments
+// promote to.
 //
 //	x.where(Tensor condition, Tensor other)
 //	x.where(Tensor condition, Number other)
@@ -412,6 +517,9 @@ func (x *Tensor) Where(condition *Tensor, other any) *Tensor {
 // indices tensor out is of size (z × n), where z is the total number of
 // non-zero elements in the input tensor.
 //
+// Shape: (count, dimensions of input), where the elements decide the count.
+// Dtype: int64.
+//
 //	torch.argwhere(Tensor input)
 func Argwhere(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.argwhere", input))
@@ -421,6 +529,8 @@ func Argwhere(input *Tensor) *Tensor {
 // tensor into input along the elements corresponding to the result of calling
 // input.as_strided(size, stride, storage_offset).
 //
+// Shape and dtype: those of input.
+//
 //	torch.as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None)
 func AsStridedScatter(input, src *Tensor, size, stride Ints, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.as_strided_scatter", options, input, src, size, stride))
@@ -428,6 +538,9 @@ func AsStridedScatter(input, src *Tensor, size, stride Ints, options ...any) *Te
 
 // BlockDiag is torch.block_diag: create a block diagonal matrix from provided
 // tensors.
+//
+// Shape: (the sum of the rows, the sum of the columns). Dtype: what the
+// arguments promote to.
 //
 //	torch.block_diag(*tensors: Tensor)
 func BlockDiag(tensors ...*Tensor) *Tensor {
@@ -438,6 +551,9 @@ func BlockDiag(tensors ...*Tensor) *Tensor {
 // each value in the input belongs, where the boundaries of the buckets are set
 // by boundaries.
 //
+// Shape: that of the values that are looked for. Dtype: int64, int32 where
+// out_int32.
+//
 //	torch.bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor out=None)
 //	torch.bucketize(Number self, Tensor boundaries, *, bool out_int32=False, bool right=False)
 func Bucketize(input any, boundaries *Tensor, options ...any) *Tensor {
@@ -446,6 +562,9 @@ func Bucketize(input any, boundaries *Tensor, options ...any) *Tensor {
 
 // CountNonzero is torch.count_nonzero: counts the number of non-zero values in
 // the tensor input along the given dim.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: int64.
 //
 //	torch.count_nonzero(Tensor input, int? dim=None)
 //	torch.count_nonzero(Tensor input, int[] dim)
@@ -458,6 +577,9 @@ func CountNonzero(input *Tensor, options ...any) *Tensor {
 // matrix (2-D tensor), then returns a 1-D tensor with the diagonal elements of
 // input.
 //
+// Shape: (n + |diagonal|, n + |diagonal|) of (n), the length of the diagonal of
+// a matrix. Dtype: that of input.
+//
 //	torch.diag(Tensor input, int diagonal=0, *, Tensor out=None)
 func Diag(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.diag", options, input))
@@ -465,6 +587,9 @@ func Diag(input *Tensor, options ...any) *Tensor {
 
 // DiagEmbed is torch.diag_embed: creates a tensor whose diagonals of certain 2D
 // planes (specified by dim1 and dim2) are filled by input.
+//
+// Shape: that of input without its last dimension n, and n + |offset| at dim1
+// and dim2. Dtype: that of input.
 //
 //	torch.diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1)
 func DiagEmbed(input *Tensor, options ...any) *Tensor {
@@ -476,6 +601,9 @@ func DiagEmbed(input *Tensor, options ...any) *Tensor {
 // a tensor with more than one dimension, then returns a 2-D tensor with
 // diagonal elements equal to a flattened input.
 //
+// Shape: (n + |diagonal|, n + |diagonal|) of (n), the length of the diagonal of
+// a matrix. Dtype: that of input.
+//
 //	torch.diagflat(Tensor input, int offset=0)
 func Diagflat(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.diagflat", options, input))
@@ -484,6 +612,9 @@ func Diagflat(input *Tensor, options ...any) *Tensor {
 // Diagonal is torch.diagonal: returns a partial view of input with the its
 // diagonal elements with respect to dim1 and dim2 appended as a dimension at
 // the end of the shape.
+//
+// Shape: that of input without dim1 and dim2, and the length of the diagonal
+// behind. Dtype: that of input.
 //
 //	torch.diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1)
 func Diagonal(input *Tensor, options ...any) *Tensor {
@@ -494,6 +625,9 @@ func Diagonal(input *Tensor, options ...any) *Tensor {
 // torch.diagonal, but all output tensors are freshly created instead of
 // aliasing the input.
 //
+// Shape: that of input without dim1 and dim2, and the length of the diagonal
+// behind. Dtype: that of input.
+//
 //	torch.diagonal_copy(Tensor input, int offset=0, int dim1=0, int dim2=1, *, Tensor out=None)
 func DiagonalCopy(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.diagonal_copy", options, input))
@@ -503,12 +637,16 @@ func DiagonalCopy(input *Tensor, options ...any) *Tensor {
 // tensor into input along the diagonal elements of input, with respect to dim1
 // and dim2.
 //
+// Shape and dtype: those of input.
+//
 //	torch.diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1)
 func DiagonalScatter(input, src *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.diagonal_scatter", options, input, src))
 }
 
 // Gather is torch.gather: gathers values along an axis specified by dim.
+//
+// Shape: that of index. Dtype: that of input.
 //
 //	torch.gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor out=None)
 func Gather(input *Tensor, dim int, index *Tensor, options ...any) *Tensor {
@@ -517,6 +655,8 @@ func Gather(input *Tensor, dim int, index *Tensor, options ...any) *Tensor {
 
 // IndexAdd is torch.index_add.
 //
+// Shape and dtype: those of input.
+//
 //	torch.index_add(Tensor input, int dim, Tensor index, Tensor source, *, Number alpha=1, Tensor out=None)
 func IndexAdd(input *Tensor, dim int, index, source *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.index_add", options, input, dim, index, source))
@@ -524,12 +664,16 @@ func IndexAdd(input *Tensor, dim int, index, source *Tensor, options ...any) *Te
 
 // IndexCopy is torch.index_copy.
 //
+// Shape and dtype: those of input.
+//
 //	torch.index_copy(Tensor input, int dim, Tensor index, Tensor source, *, Tensor out=None)
 func IndexCopy(input *Tensor, dim int, index, source *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.index_copy", options, input, dim, index, source))
 }
 
 // IndexFill is torch.index_fill.
+//
+// Shape and dtype: those of input.
 //
 //	torch.index_fill(Tensor input, int dim, Tensor index, Tensor value)
 //	torch.index_fill(Tensor input, int dim, Tensor index, Number value)
@@ -539,12 +683,16 @@ func IndexFill(input *Tensor, dim int, index *Tensor, value any) *Tensor {
 
 // IndexPut is torch.index_put.
 //
+// Shape and dtype: those of input.
+//
 //	torch.index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False)
 func IndexPut(input *Tensor, indices any, values *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.index_put", options, input, indices, values))
 }
 
 // IndexPutInPlace is torch.index_put_.
+//
+// It returns input itself, written to: shape and dtype stay.
 //
 //	torch.index_put_(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False)
 func IndexPutInPlace(input *Tensor, indices any, values *Tensor, options ...any) *Tensor {
@@ -553,6 +701,8 @@ func IndexPutInPlace(input *Tensor, indices any, values *Tensor, options ...any)
 
 // IndexReduce is torch.index_reduce.
 //
+// Shape and dtype: those of input.
+//
 //	torch.index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, Tensor out=None)
 func IndexReduce(input *Tensor, dim int, index, source *Tensor, reduce string, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.index_reduce", options, input, dim, index, source, reduce))
@@ -560,6 +710,8 @@ func IndexReduce(input *Tensor, dim int, index, source *Tensor, reduce string, o
 
 // IndexSelect is torch.index_select: returns a new tensor which indexes the
 // input tensor along dimension dim using the entries in index.
+//
+// Shape: that of input with the size of index at dim. Dtype: that of input.
 //
 //	torch.index_select(Tensor input, int dim, Tensor index, *, Tensor out=None)
 func IndexSelect(input *Tensor, dim int, index *Tensor, options ...any) *Tensor {
@@ -577,6 +729,8 @@ func IsNonzero(input *Tensor) SymBool {
 
 // MaskedFill is torch.masked_fill.
 //
+// Shape: what input and mask broadcast to. Dtype: that of input.
+//
 //	torch.masked_fill(Tensor input, Tensor mask, Tensor value)
 //	torch.masked_fill(Tensor input, Tensor mask, Number value)
 func MaskedFill(input, mask *Tensor, value any) *Tensor {
@@ -584,6 +738,8 @@ func MaskedFill(input, mask *Tensor, value any) *Tensor {
 }
 
 // MaskedScatter is torch.masked_scatter.
+//
+// Shape: what input and mask broadcast to. Dtype: that of input.
 //
 //	torch.masked_scatter(Tensor input, Tensor mask, Tensor source)
 func MaskedScatter(input, mask, source *Tensor) *Tensor {
@@ -593,6 +749,8 @@ func MaskedScatter(input, mask, source *Tensor) *Tensor {
 // MaskedSelect is torch.masked_select: returns a new 1-D tensor which indexes
 // the input tensor according to the boolean mask mask which is a BoolTensor.
 //
+// Shape: one dimension, whose size the elements decide. Dtype: that of input.
+//
 //	torch.masked_select(Tensor input, Tensor mask, *, Tensor out=None)
 func MaskedSelect(input, mask *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.masked_select", options, input, mask))
@@ -600,6 +758,8 @@ func MaskedSelect(input, mask *Tensor, options ...any) *Tensor {
 
 // Narrow is torch.narrow: returns a new tensor that is a narrowed version of
 // input tensor.
+//
+// Shape: that of input with length at dim. Dtype: that of input.
 //
 //	torch.narrow(Tensor input, int dim, Tensor start, int length)
 //	torch.narrow(Tensor input, int dim, int start, int length)
@@ -610,6 +770,8 @@ func Narrow(input *Tensor, dim int, start any, length Int) *Tensor {
 // NarrowCopy is torch.narrow_copy: same as Tensor.narrow except this returns a
 // copy rather than shared storage.
 //
+// Shape: that of input with length at dim. Dtype: that of input.
+//
 //	torch.narrow_copy(Tensor input, int dim, int start, int length, *, Tensor out=None)
 func NarrowCopy(input *Tensor, dim int, start, length Int, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.narrow_copy", options, input, dim, start, length))
@@ -617,12 +779,18 @@ func NarrowCopy(input *Tensor, dim int, start, length Int, options ...any) *Tens
 
 // Nonzero is torch.nonzero.
 //
+// Shape: (count, dimensions of input), where the elements decide the count.
+// Dtype: int64.
+//
 //	torch.nonzero(input: Tensor, *, as_tuple = False, out = None)
 func Nonzero(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.nonzero", options, input))
 }
 
 // NonzeroTuple is torch.nonzero with as_tuple=true.
+//
+// Shape: (count, dimensions of input), where the elements decide the count.
+// Dtype: int64.
 //
 //	torch.nonzero(input: Tensor, *, as_tuple = False, out = None)
 func NonzeroTuple(input *Tensor, options ...any) Tensors {
@@ -632,6 +800,9 @@ func NonzeroTuple(input *Tensor, options ...any) Tensors {
 // NonzeroStatic is torch.nonzero_static: returns a 2-D tensor where each row is
 // the index for a non-zero value.
 //
+// Shape: (count, dimensions of input), where the elements decide the count.
+// Dtype: int64.
+//
 //	torch.nonzero_static(Tensor input, *, int size, int fill_value=-1, Tensor out=None)
 func NonzeroStatic(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.nonzero_static", options, input))
@@ -639,12 +810,16 @@ func NonzeroStatic(input *Tensor, options ...any) *Tensor {
 
 // Put is torch.put.
 //
+// Shape and dtype: those of input.
+//
 //	torch.put(Tensor input, Tensor index, Tensor source, bool accumulate=False)
 func Put(input, index, source *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.put", options, input, index, source))
 }
 
 // Scatter is torch.scatter: out-of-place version of torch.Tensor.scatter_.
+//
+// Shape and dtype: those of input.
 //
 //	torch.scatter(Tensor input, int dim, Tensor index, Tensor src, *, Tensor out=None)
 //	torch.scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce, Tensor out=None)
@@ -657,6 +832,8 @@ func Scatter(input *Tensor, dim int, index *Tensor, src any, options ...any) *Te
 // ScatterAdd is torch.scatter_add: out-of-place version of
 // torch.Tensor.scatter_add_.
 //
+// Shape and dtype: those of input.
+//
 //	torch.scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor out=None)
 func ScatterAdd(input *Tensor, dim int, index, src *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.scatter_add", options, input, dim, index, src))
@@ -664,6 +841,8 @@ func ScatterAdd(input *Tensor, dim int, index, src *Tensor, options ...any) *Ten
 
 // ScatterReduce is torch.scatter_reduce: out-of-place version of
 // torch.Tensor.scatter_reduce_.
+//
+// Shape and dtype: those of input.
 //
 //	torch.scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True, Tensor out=None)
 func ScatterReduce(input *Tensor, dim int, index, src *Tensor, reduce string, options ...any) *Tensor {
@@ -675,6 +854,9 @@ func ScatterReduce(input *Tensor, dim int, index, src *Tensor, reduce string, op
 // were inserted before the indices, when sorted, the order of the corresponding
 // *innermost* dimension within sorted_sequence would be preserved.
 //
+// Shape: that of the values that are looked for. Dtype: int64, int32 where
+// out_int32.
+//
 //	torch.searchsorted(Tensor sorted_sequence, Tensor input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor out=None)
 //	torch.searchsorted(Tensor sorted_sequence, Number self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor out=None)
 func Searchsorted(sortedSequence *Tensor, input any, options ...any) *Tensor {
@@ -684,6 +866,8 @@ func Searchsorted(sortedSequence *Tensor, input any, options ...any) *Tensor {
 // Select is torch.select: slices the input tensor along the selected dimension
 // at the given index.
 //
+// Shape: that of input without dim. Dtype: that of input.
+//
 //	torch.select(Tensor input, int dim, int index)
 func Select(input *Tensor, dim int, index Int) *Tensor {
 	return As[*Tensor](callFunction("torch.select", input, dim, index))
@@ -691,6 +875,8 @@ func Select(input *Tensor, dim int, index Int) *Tensor {
 
 // SelectCopy is torch.select_copy: performs the same operation as torch.select,
 // but all output tensors are freshly created instead of aliasing the input.
+//
+// Shape: that of input without dim. Dtype: that of input.
 //
 //	torch.select_copy(Tensor input, int dim, int index, *, Tensor out=None)
 func SelectCopy(input *Tensor, dim int, index Int, options ...any) *Tensor {
@@ -700,6 +886,8 @@ func SelectCopy(input *Tensor, dim int, index Int, options ...any) *Tensor {
 // SelectScatter is torch.select_scatter: embeds the values of the src tensor
 // into input at the given index.
 //
+// Shape and dtype: those of input.
+//
 //	torch.select_scatter(Tensor input, Tensor src, int dim, int index)
 func SelectScatter(input, src *Tensor, dim int, index Int) *Tensor {
 	return As[*Tensor](callFunction("torch.select_scatter", input, src, dim, index))
@@ -708,12 +896,17 @@ func SelectScatter(input, src *Tensor, dim int, index Int) *Tensor {
 // SliceCopy is torch.slice_copy: performs the same operation as torch.slice,
 // but all output tensors are freshly created instead of aliasing the input.
 //
+// Shape: that of input with ceil((end - start) / step) at dim, start and end
+// cut to the size. Dtype: that of input.
+//
 //	torch.slice_copy(Tensor input, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor out=None)
 func SliceCopy(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.slice_copy", options, input))
 }
 
 // SliceInverse is torch.slice_inverse.
+//
+// Shape: that of src. Dtype: that of input.
 //
 //	torch.slice_inverse(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)
 func SliceInverse(input, src *Tensor, options ...any) *Tensor {
@@ -723,6 +916,8 @@ func SliceInverse(input, src *Tensor, options ...any) *Tensor {
 // SliceScatter is torch.slice_scatter: embeds the values of the src tensor into
 // input at the given dimension.
 //
+// Shape and dtype: those of input.
+//
 //	torch.slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor out=None)
 func SliceScatter(input, src *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.slice_scatter", options, input, src))
@@ -731,6 +926,8 @@ func SliceScatter(input, src *Tensor, options ...any) *Tensor {
 // Take is torch.take: returns a new tensor with the elements of input at the
 // given indices.
 //
+// Shape: that of index. Dtype: that of input.
+//
 //	torch.take(Tensor input, Tensor index, *, Tensor out=None)
 func Take(input, index *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.take", options, input, index))
@@ -738,6 +935,9 @@ func Take(input, index *Tensor, options ...any) *Tensor {
 
 // TakeAlongDim is torch.take_along_dim: selects values from input at the
 // 1-dimensional indices from indices along the given dim.
+//
+// Shape: what input and indices broadcast to, but for dim, where it is the size
+// of indices; that of indices flattened without dim. Dtype: that of input.
 //
 //	torch.take_along_dim(Tensor input, Tensor indices, int? dim=None, *, Tensor out=None)
 func TakeAlongDim(input, indices *Tensor, options ...any) *Tensor {
@@ -748,6 +948,8 @@ func TakeAlongDim(input, indices *Tensor, options ...any) *Tensor {
 // tensor) or batch of matrices input, the other elements of the result tensor
 // out are set to 0.
 //
+// Shape and dtype: those of input.
+//
 //	torch.tril(Tensor input, int diagonal=0, *, Tensor out=None)
 func Tril(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.tril", options, input))
@@ -757,6 +959,8 @@ func Tril(input *Tensor, options ...any) *Tensor {
 // tensor) or batch of matrices input, the other elements of the result tensor
 // out are set to 0.
 //
+// Shape and dtype: those of input.
+//
 //	torch.triu(Tensor input, int diagonal=0, *, Tensor out=None)
 func Triu(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.triu", options, input))
@@ -765,6 +969,8 @@ func Triu(input *Tensor, options ...any) *Tensor {
 // UnravelIndex is torch.unravel_index: converts a tensor of flat indices into a
 // tuple of coordinate tensors that index into an arbitrary tensor of the
 // specified shape.
+//
+// Shape and dtype: those of indices.
 //
 //	torch.unravel_index(indices: Tensor, shape: Ints)
 func UnravelIndex(indices *Tensor, shape Ints) Tensors {

@@ -4,12 +4,17 @@ package torchops
 
 // Dist is the method dist: returns the p-norm of (x - other).
 //
+// Shape: (). Dtype: that of x, the real dtype of a complex one, the default
+// dtype for integers and bools.
+//
 //	x.dist(Tensor other, Number p=2)
 func (x *Tensor) Dist(other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("dist", options, other))
 }
 
 // LogSoftmax is the method log_softmax.
+//
+// Shape and dtype: those of x.
 //
 //	x.log_softmax(int dim, dtype? dtype=None)
 func (x *Tensor) LogSoftmax(dim int, options ...any) *Tensor {
@@ -18,6 +23,8 @@ func (x *Tensor) LogSoftmax(dim int, options ...any) *Tensor {
 
 // Prelu is the method prelu: applies element-wise the function PReLU(x) =
 // max(0,x) + weight * min(0,x) where weight is a learnable parameter.
+//
+// Shape and dtype: those of x.
 //
 //	x.prelu(Tensor weight)
 func (x *Tensor) Prelu(weight *Tensor) *Tensor {
@@ -28,12 +35,16 @@ func (x *Tensor) Prelu(weight *Tensor) *Tensor {
 // along dimension dim is normalized such that the p-norm of the sub-tensor is
 // lower than the value maxnorm.
 //
+// Shape and dtype: those of x.
+//
 //	x.renorm(Number p, int dim, Number maxnorm)
 func (x *Tensor) Renorm(p any, dim int, maxnorm any) *Tensor {
 	return As[*Tensor](x.callMethod("renorm", p, dim, maxnorm))
 }
 
 // RenormInPlace is the method renorm_: in-place version of Tensor.renorm.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.renorm_(Number p, int dim, Number maxnorm)
 func (x *Tensor) RenormInPlace(p any, dim int, maxnorm any) *Tensor {
@@ -42,12 +53,17 @@ func (x *Tensor) RenormInPlace(p any, dim int, maxnorm any) *Tensor {
 
 // AffineGridGenerator is torch.affine_grid_generator.
 //
+// Shape: (N, H, W, 2) of the size (N, C, H, W), (N, D, H, W, 3) of (N, C, D, H,
+// W). Dtype: that of theta.
+//
 //	torch.affine_grid_generator(Tensor theta, int[] size, bool align_corners)
 func AffineGridGenerator(theta *Tensor, size Ints, alignCorners bool) *Tensor {
 	return As[*Tensor](callFunction("torch.affine_grid_generator", theta, size, alignCorners))
 }
 
 // AlphaDropout is torch.alpha_dropout.
+//
+// Shape and dtype: those of input.
 //
 //	torch.alpha_dropout(Tensor input, float p, bool train)
 func AlphaDropout(input *Tensor, p float64, train bool) *Tensor {
@@ -57,12 +73,17 @@ func AlphaDropout(input *Tensor, p float64, train bool) *Tensor {
 // AlphaDropoutInPlace is torch.alpha_dropout_: in-place version of
 // torch.alpha_dropout.
 //
+// It returns input itself, written to: shape and dtype stay.
+//
 //	torch.alpha_dropout_(Tensor input, float p, bool train)
 func AlphaDropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
 	return As[*Tensor](callFunction("torch.alpha_dropout_", input, p, train))
 }
 
 // BatchNorm is torch.batch_norm.
+//
+// Shape: that of input. Dtype: that of the arguments where they have one, the
+// default dtype for integers and bools.
 //
 //	torch.batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled)
 func BatchNorm(input, weight, bias, runningMean, runningVar *Tensor, training bool, momentum, eps float64, cudnnEnabled bool) *Tensor {
@@ -126,12 +147,19 @@ func BatchNormUpdateStats(input, runningMean, runningVar *Tensor, momentum float
 // Bilinear is torch.bilinear: applies a bilinear transformation to the incoming
 // data: y = x_1^T A x_2 + b.
 //
+// Shape: input1 (*, n), input2 (*, m) and weight (k, n, m) give (*, k). Dtype:
+// that of input1.
+//
 //	torch.bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)
 func Bilinear(input1, input2, weight *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.bilinear", options, input1, input2, weight))
 }
 
 // BinaryCrossEntropyWithLogits is torch.binary_cross_entropy_with_logits.
+//
+// Shape: what input and target broadcast to where reduction is 0, as without
+// it; () where it is 1, the mean, or 2, the sum. Dtype: that of the arguments
+// where they have one, the default dtype for integers and bools.
 //
 //	torch.binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=at::Reduction::Mean)
 func BinaryCrossEntropyWithLogits(input, target *Tensor, options ...any) *Tensor {
@@ -141,12 +169,19 @@ func BinaryCrossEntropyWithLogits(input, target *Tensor, options ...any) *Tensor
 // Cdist is torch.cdist: computes the batched p-norm distance between each pair
 // of the two collections of row vectors.
 //
+// Shape: x1 (*, n, k) and x2 (*, m, k) give (*, n, m). Dtype: that of x1.
+//
 //	torch.cdist(x1: Tensor, x2: Tensor, p = 2.0, compute_mode = 'use_mm_for_euclid_dist_if_necessary')
 func Cdist(x1, x2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.functional.cdist", options, x1, x2))
 }
 
 // CosineEmbeddingLoss is torch.cosine_embedding_loss.
+//
+// Shape: what input1, input2 and target broadcast to, without the last
+// dimension, where reduction is 0, as without it; () where it is 1, the mean,
+// or 2, the sum. Dtype: that of the arguments where they have one, the default
+// dtype for integers and bools.
 //
 //	torch.cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=at::Reduction::Mean)
 func CosineEmbeddingLoss(input1, input2, target *Tensor, options ...any) *Tensor {
@@ -157,12 +192,18 @@ func CosineEmbeddingLoss(input1, input2, target *Tensor, options ...any) *Tensor
 // between x1 and x2, computed along dim. x1 and x2 must be broadcastable to a
 // common shape. dim refers to the dimension in this common shape.
 //
+// Shape: what x1 and x2 broadcast to, without dim. Dtype: that of the arguments
+// where they have one, the default dtype for integers and bools.
+//
 //	torch.cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)
 func CosineSimilarity(x1, x2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.cosine_similarity", options, x1, x2))
 }
 
 // CtcLoss is torch.ctc_loss.
+//
+// Shape: (N) where reduction is 0, () where it is 1, the mean, or 2, the sum.
+// Dtype: that of log_probs.
 //
 //	torch.ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=at::Reduction::Mean, bool zero_infinity=False)
 //	torch.ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=at::Reduction::Mean, bool zero_infinity=False)
@@ -194,12 +235,17 @@ func CudnnGridSampler(input, grid *Tensor) *Tensor {
 
 // Dist is torch.dist: returns the p-norm of (input - other).
 //
+// Shape: (). Dtype: what the arguments promote to, the real dtype of complex
+// ones.
+//
 //	torch.dist(Tensor input, Tensor other, Number p=2)
 func Dist(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.dist", options, input, other))
 }
 
 // Dropout is torch.dropout.
+//
+// Shape and dtype: those of input.
 //
 //	torch.dropout(Tensor input, float p, bool train)
 func Dropout(input *Tensor, p float64, train bool) *Tensor {
@@ -208,6 +254,8 @@ func Dropout(input *Tensor, p float64, train bool) *Tensor {
 
 // DropoutInPlace is torch.dropout_.
 //
+// It returns input itself, written to: shape and dtype stay.
+//
 //	torch.dropout_(Tensor input, float p, bool train)
 func DropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
 	return As[*Tensor](callFunction("torch.dropout_", input, p, train))
@@ -215,12 +263,18 @@ func DropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
 
 // Embedding is torch.embedding.
 //
+// Shape: that of indices, and the width of a row of weight behind. Dtype: that
+// of weight.
+//
 //	torch.embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)
 func Embedding(weight, indices *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.embedding", options, weight, indices))
 }
 
 // EmbeddingBag is torch.embedding_bag.
+//
+// Shape: (bags, width), and what the kernel notes of the bags. Dtype: that of
+// weight, int64 for places and counts.
 //
 //	torch.embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx)
 //	torch.embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False)
@@ -231,12 +285,16 @@ func EmbeddingBag(weight, indices, offsets *Tensor, options ...any) (_, _, _, _ 
 
 // EmbeddingRenormInPlace is torch.embedding_renorm_.
 //
+// It returns input itself, written to: shape and dtype stay.
+//
 //	torch.embedding_renorm_(Tensor input, Tensor indices, float max_norm, float norm_type)
 func EmbeddingRenormInPlace(input, indices *Tensor, maxNorm, normType float64) *Tensor {
 	return As[*Tensor](callFunction("torch.embedding_renorm_", input, indices, maxNorm, normType))
 }
 
 // FeatureAlphaDropout is torch.feature_alpha_dropout.
+//
+// Shape and dtype: those of input.
 //
 //	torch.feature_alpha_dropout(Tensor input, float p, bool train)
 func FeatureAlphaDropout(input *Tensor, p float64, train bool) *Tensor {
@@ -246,12 +304,16 @@ func FeatureAlphaDropout(input *Tensor, p float64, train bool) *Tensor {
 // FeatureAlphaDropoutInPlace is torch.feature_alpha_dropout_: in-place version
 // of torch.feature_alpha_dropout.
 //
+// It returns input itself, written to: shape and dtype stay.
+//
 //	torch.feature_alpha_dropout_(Tensor input, float p, bool train)
 func FeatureAlphaDropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
 	return As[*Tensor](callFunction("torch.feature_alpha_dropout_", input, p, train))
 }
 
 // FeatureDropout is torch.feature_dropout.
+//
+// Shape and dtype: those of input.
 //
 //	torch.feature_dropout(Tensor input, float p, bool train)
 func FeatureDropout(input *Tensor, p float64, train bool) *Tensor {
@@ -261,12 +323,17 @@ func FeatureDropout(input *Tensor, p float64, train bool) *Tensor {
 // FeatureDropoutInPlace is torch.feature_dropout_: in-place version of
 // torch.feature_dropout.
 //
+// It returns input itself, written to: shape and dtype stay.
+//
 //	torch.feature_dropout_(Tensor input, float p, bool train)
 func FeatureDropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
 	return As[*Tensor](callFunction("torch.feature_dropout_", input, p, train))
 }
 
 // GridSampler is torch.grid_sampler.
+//
+// Shape: (N, C, ...) of an input (N, C, ...), with the sizes of grid (N, ..., 2
+// or 3) behind. Dtype: that of input.
 //
 //	torch.grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)
 func GridSampler(input, grid *Tensor, interpolationMode, paddingMode int, alignCorners bool) *Tensor {
@@ -275,12 +342,18 @@ func GridSampler(input, grid *Tensor, interpolationMode, paddingMode int, alignC
 
 // GridSampler2d is torch.grid_sampler_2d.
 //
+// Shape: (N, C, ...) of an input (N, C, ...), with the sizes of grid (N, ..., 2
+// or 3) behind. Dtype: that of input.
+//
 //	torch.grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)
 func GridSampler2d(input, grid *Tensor, interpolationMode, paddingMode int, alignCorners bool) *Tensor {
 	return As[*Tensor](callFunction("torch.grid_sampler_2d", input, grid, interpolationMode, paddingMode, alignCorners))
 }
 
 // GridSampler3d is torch.grid_sampler_3d.
+//
+// Shape: (N, C, ...) of an input (N, C, ...), with the sizes of grid (N, ..., 2
+// or 3) behind. Dtype: that of input.
 //
 //	torch.grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)
 func GridSampler3d(input, grid *Tensor, interpolationMode, paddingMode int, alignCorners bool) *Tensor {
@@ -289,12 +362,17 @@ func GridSampler3d(input, grid *Tensor, interpolationMode, paddingMode int, alig
 
 // GroupNorm is torch.group_norm.
 //
+// Shape and dtype: those of input.
+//
 //	torch.group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True)
 func GroupNorm(input *Tensor, numGroups int, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.group_norm", options, input, numGroups))
 }
 
 // Gru is torch.gru.
+//
+// Shape: (T, N, directions · H), or with N first where batch_first, and that of
+// each of hx. Dtype: that of data.
 //
 //	torch.gru(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional)
 //	torch.gru(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first)
@@ -305,12 +383,18 @@ func Gru(data, batchSizes *Tensor, hx, params, hasBiases, numLayers, dropout any
 
 // GruCell is torch.gru_cell.
 //
+// Shape: that of each of hx. Dtype: that of input.
+//
 //	torch.gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
 func GruCell(input, hx, wIh, wHh *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.gru_cell", options, input, hx, wIh, wHh))
 }
 
 // HingeEmbeddingLoss is torch.hinge_embedding_loss.
+//
+// Shape: what input and target broadcast to where reduction is 0, as without
+// it; () where it is 1, the mean, or 2, the sum. Dtype: that of the arguments
+// where they have one, the default dtype for integers and bools.
 //
 //	torch.hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, int reduction=at::Reduction::Mean)
 func HingeEmbeddingLoss(input, target *Tensor, options ...any) *Tensor {
@@ -319,12 +403,18 @@ func HingeEmbeddingLoss(input, target *Tensor, options ...any) *Tensor {
 
 // InstanceNorm is torch.instance_norm.
 //
+// Shape and dtype: those of input.
+//
 //	torch.instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)
 func InstanceNorm(input, weight, bias, runningMean, runningVar *Tensor, useInputStats bool, momentum, eps float64, cudnnEnabled bool) *Tensor {
 	return As[*Tensor](callFunction("torch.instance_norm", input, weight, bias, runningMean, runningVar, useInputStats, momentum, eps, cudnnEnabled))
 }
 
 // KlDiv is torch.kl_div.
+//
+// Shape: what input and target broadcast to where reduction is 0, as without
+// it; () where it is 1, the mean, or 2, the sum. Dtype: that of the arguments
+// where they have one, the default dtype for integers and bools.
 //
 //	torch.kl_div(Tensor input, Tensor target, int reduction=at::Reduction::Mean, *, bool log_target=False)
 func KlDiv(input, target *Tensor, options ...any) *Tensor {
@@ -333,6 +423,8 @@ func KlDiv(input, target *Tensor, options ...any) *Tensor {
 
 // LayerNorm is torch.layer_norm.
 //
+// Shape and dtype: those of input.
+//
 //	torch.layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True)
 func LayerNorm(input *Tensor, normalizedShape Ints, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.layer_norm", options, input, normalizedShape))
@@ -340,12 +432,17 @@ func LayerNorm(input *Tensor, normalizedShape Ints, options ...any) *Tensor {
 
 // LogSoftmax is torch.log_softmax.
 //
+// Shape and dtype: those of input.
+//
 //	torch.log_softmax(Tensor input, int dim, dtype? dtype=None, *, Tensor out=None)
 func LogSoftmax(input *Tensor, dim int, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.log_softmax", options, input, dim))
 }
 
 // Lstm is torch.lstm.
+//
+// Shape: (T, N, directions · H), or with N first where batch_first, and that of
+// each of hx. Dtype: that of data.
 //
 //	torch.lstm(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional)
 //	torch.lstm(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first)
@@ -356,6 +453,8 @@ func Lstm(data *Tensor, batchSizes any, hx Seq, params, hasBiases, numLayers, dr
 
 // LstmCell is torch.lstm_cell.
 //
+// Shape: that of each of hx. Dtype: that of input.
+//
 //	torch.lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
 func LstmCell(input *Tensor, hx Seq, wIh, wHh *Tensor, options ...any) (_, _ *Tensor) {
 	list := As[Tensors](callFunctionWith("torch.lstm_cell", options, input, hx.sequence(), wIh, wHh))
@@ -363,6 +462,10 @@ func LstmCell(input *Tensor, hx Seq, wIh, wHh *Tensor, options ...any) (_, _ *Te
 }
 
 // MarginRankingLoss is torch.margin_ranking_loss.
+//
+// Shape: what input1, input2 and target broadcast to where reduction is 0, as
+// without it; () where it is 1, the mean, or 2, the sum. Dtype: that of the
+// arguments where they have one, the default dtype for integers and bools.
 //
 //	torch.margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=at::Reduction::Mean)
 func MarginRankingLoss(input1, input2, target *Tensor, options ...any) *Tensor {
@@ -396,6 +499,9 @@ func MiopenRnn(input *Tensor, weight Seq, weightStride0 int, hx, cx *Tensor, mod
 
 // NativeBatchNorm is torch.native_batch_norm.
 //
+// Shape: that of input; the mean and the reciprocal of the deviation are (C),
+// (0) where not training. Dtype: that of input.
+//
 //	torch.native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor[3] out=None)
 func NativeBatchNorm(input, weight, bias, runningMean, runningVar *Tensor, training bool, momentum, eps float64, options ...any) (_, _, _ *Tensor) {
 	list := As[Tensors](callFunctionWith("torch.native_batch_norm", options, input, weight, bias, runningMean, runningVar, training, momentum, eps))
@@ -403,6 +509,9 @@ func NativeBatchNorm(input, weight, bias, runningMean, runningVar *Tensor, train
 }
 
 // NativeDropout is torch.native_dropout.
+//
+// Shape: that of input. Dtype: that of input, bool for the mask of what is not
+// empty.
 //
 //	torch.native_dropout(Tensor input, float p, bool? train)
 func NativeDropout(input *Tensor, p float64, train any) (_, _ *Tensor) {
@@ -412,6 +521,9 @@ func NativeDropout(input *Tensor, p float64, train any) (_, _ *Tensor) {
 
 // NativeGroupNorm is torch.native_group_norm.
 //
+// Shape: that of input; the mean and the reciprocal of the deviation are (N,
+// group). Dtype: that of input.
+//
 //	torch.native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps)
 func NativeGroupNorm(input, weight, bias *Tensor, n, c, hxW Int, group int, eps float64) (_, _, _ *Tensor) {
 	list := As[Tensors](callFunction("torch.native_group_norm", input, weight, bias, n, c, hxW, group, eps))
@@ -419,6 +531,9 @@ func NativeGroupNorm(input, weight, bias *Tensor, n, c, hxW Int, group int, eps 
 }
 
 // NativeLayerNorm is torch.native_layer_norm.
+//
+// Shape: that of input; the mean and the reciprocal of the deviation have 1 in
+// the normalized dimensions. Dtype: that of input.
 //
 //	torch.native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps)
 func NativeLayerNorm(input *Tensor, normalizedShape Ints, weight, bias *Tensor, eps float64) (_, _, _ *Tensor) {
@@ -428,6 +543,10 @@ func NativeLayerNorm(input *Tensor, normalizedShape Ints, weight, bias *Tensor, 
 
 // PairwiseDistance is torch.pairwise_distance.
 //
+// Shape: what x1 and x2 broadcast to, without the last dimension, or with 1
+// there where keepdim. Dtype: that of x1, the real dtype of a complex one, the
+// default dtype for integers and bools.
+//
 //	torch.pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False)
 func PairwiseDistance(x1, x2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.pairwise_distance", options, x1, x2))
@@ -436,12 +555,18 @@ func PairwiseDistance(x1, x2 *Tensor, options ...any) *Tensor {
 // Pdist is torch.pdist: computes the p-norm distance between every pair of row
 // vectors in the input.
 //
+// Shape: (n (n - 1) / 2) of (n, m). Dtype: that of input.
+//
 //	torch.pdist(Tensor input, float p=2)
 func Pdist(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.pdist", options, input))
 }
 
 // PoissonNllLoss is torch.poisson_nll_loss.
+//
+// Shape: what input and target broadcast to where reduction is 0, as without
+// it; () where it is 1, the mean, or 2, the sum. Dtype: that of the arguments
+// where they have one, the default dtype for integers and bools.
 //
 //	torch.poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction)
 func PoissonNllLoss(input, target *Tensor, logInput, full bool, eps float64, reduction int) *Tensor {
@@ -450,6 +575,8 @@ func PoissonNllLoss(input, target *Tensor, logInput, full bool, eps float64, red
 
 // Prelu is torch.prelu: applies element-wise the function PReLU(x) = max(0,x) +
 // weight * min(0,x) where weight is a learnable parameter.
+//
+// Shape and dtype: those of input.
 //
 //	torch.prelu(Tensor input, Tensor weight)
 func Prelu(input, weight *Tensor) *Tensor {
@@ -460,6 +587,8 @@ func Prelu(input, weight *Tensor) *Tensor {
 // dimension dim is normalized such that the p-norm of the sub-tensor is lower
 // than the value maxnorm.
 //
+// Shape and dtype: those of input.
+//
 //	torch.renorm(Tensor input, Number p, int dim, Number maxnorm, *, Tensor out=None)
 func Renorm(input *Tensor, p any, dim int, maxnorm any, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.renorm", options, input, p, dim, maxnorm))
@@ -467,12 +596,17 @@ func Renorm(input *Tensor, p any, dim int, maxnorm any, options ...any) *Tensor 
 
 // RmsNorm is torch.rms_norm.
 //
+// Shape and dtype: those of input.
+//
 //	torch.rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)
 func RmsNorm(input *Tensor, normalizedShape Ints, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.rms_norm", options, input, normalizedShape))
 }
 
 // RnnRelu is torch.rnn_relu.
+//
+// Shape: (T, N, directions · H), or with N first where batch_first, and that of
+// each of hx. Dtype: that of data.
 //
 //	torch.rnn_relu(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional)
 //	torch.rnn_relu(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first)
@@ -483,12 +617,17 @@ func RnnRelu(data, batchSizes *Tensor, hx, params, hasBiases, numLayers, dropout
 
 // RnnReluCell is torch.rnn_relu_cell.
 //
+// Shape: that of each of hx. Dtype: that of input.
+//
 //	torch.rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
 func RnnReluCell(input, hx, wIh, wHh *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.rnn_relu_cell", options, input, hx, wIh, wHh))
 }
 
 // RnnTanh is torch.rnn_tanh.
+//
+// Shape: (T, N, directions · H), or with N first where batch_first, and that of
+// each of hx. Dtype: that of data.
 //
 //	torch.rnn_tanh(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional)
 //	torch.rnn_tanh(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first)
@@ -499,12 +638,19 @@ func RnnTanh(data, batchSizes *Tensor, hx, params, hasBiases, numLayers, dropout
 
 // RnnTanhCell is torch.rnn_tanh_cell.
 //
+// Shape: that of each of hx. Dtype: that of input.
+//
 //	torch.rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
 func RnnTanhCell(input, hx, wIh, wHh *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.rnn_tanh_cell", options, input, hx, wIh, wHh))
 }
 
 // TripletMarginLoss is torch.triplet_margin_loss.
+//
+// Shape: what anchor, positive and negative broadcast to, without the last
+// dimension, where reduction is 0, as without it; () where it is 1, the mean,
+// or 2, the sum. Dtype: that of the arguments where they have one, the real
+// dtype of complex ones, the default dtype for integers and bools.
 //
 //	torch.triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=at::Reduction::Mean)
 func TripletMarginLoss(anchor, positive, negative *Tensor, options ...any) *Tensor {

@@ -9,12 +9,16 @@ package torchops
 // tensor, x must be broadcastable with a (n × p) tensor and out will be a (n ×
 // p) tensor.
 //
+// Shape: that of the product, to which x broadcasts. Dtype: that of x.
+//
 //	x.addbmm(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Addbmm(batch1, batch2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("addbmm", options, batch1, batch2))
 }
 
 // AddbmmInPlace is the method addbmm_: in-place version of Tensor.addbmm.
+//
+// Shape: that of the product, to which x broadcasts. Dtype: that of x.
 //
 //	x.addbmm_(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddbmmInPlace(batch1, batch2 *Tensor, options ...any) *Tensor {
@@ -25,12 +29,16 @@ func (x *Tensor) AddbmmInPlace(batch1, batch2 *Tensor, options ...any) *Tensor {
 // mat1 and mat2. If mat1 is a (n × m) tensor, mat2 is a (m × p) tensor, then x
 // must be broadcastable with a (n × p) tensor and out will be a (n × p) tensor.
 //
+// Shape: that of the product, to which x broadcasts. Dtype: that of x.
+//
 //	x.addmm(Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Addmm(mat1, mat2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("addmm", options, mat1, mat2))
 }
 
 // AddmmInPlace is the method addmm_: in-place version of Tensor.addmm.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.addmm_(Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddmmInPlace(mat1, mat2 *Tensor, options ...any) *Tensor {
@@ -42,12 +50,16 @@ func (x *Tensor) AddmmInPlace(mat1, mat2 *Tensor, options ...any) *Tensor {
 // m, then x must be broadcastable with a 1-D tensor of size n and out will be
 // 1-D tensor of size n.
 //
+// Shape: that of the product, to which x broadcasts. Dtype: that of x.
+//
 //	x.addmv(Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Addmv(mat, vec *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("addmv", options, mat, vec))
 }
 
 // AddmvInPlace is the method addmv_: in-place version of Tensor.addmv.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.addmv_(Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddmvInPlace(mat, vec *Tensor, options ...any) *Tensor {
@@ -57,12 +69,16 @@ func (x *Tensor) AddmvInPlace(mat, vec *Tensor, options ...any) *Tensor {
 // Addr is the method addr: performs the outer-product of vectors vec1 and vec2
 // and adds it to the matrix x.
 //
+// Shape: that of the product, to which x broadcasts. Dtype: that of x.
+//
 //	x.addr(Tensor vec1, Tensor vec2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Addr(vec1, vec2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("addr", options, vec1, vec2))
 }
 
 // AddrInPlace is the method addr_: in-place version of Tensor.addr.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.addr_(Tensor vec1, Tensor vec2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddrInPlace(vec1, vec2 *Tensor, options ...any) *Tensor {
@@ -71,6 +87,9 @@ func (x *Tensor) AddrInPlace(vec1, vec2 *Tensor, options ...any) *Tensor {
 
 // Adjoint is the method adjoint: returns a view of the tensor conjugated and
 // with the last two dimensions transposed.
+//
+// Shape: that of x with the last two dimensions exchanged; as it is with fewer
+// than two. Dtype: that of x.
 //
 //	x.adjoint()
 func (x *Tensor) Adjoint() *Tensor {
@@ -82,12 +101,16 @@ func (x *Tensor) Adjoint() *Tensor {
 // (b × n × m) tensor, batch2 is a (b × m × p) tensor, then x must be
 // broadcastable with a (b × n × p) tensor and out will be a (b × n × p) tensor.
 //
+// Shape: that of the product, to which x broadcasts. Dtype: that of x.
+//
 //	x.baddbmm(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Baddbmm(batch1, batch2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("baddbmm", options, batch1, batch2))
 }
 
 // BaddbmmInPlace is the method baddbmm_: in-place version of Tensor.baddbmm.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.baddbmm_(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) BaddbmmInPlace(batch1, batch2 *Tensor, options ...any) *Tensor {
@@ -98,6 +121,8 @@ func (x *Tensor) BaddbmmInPlace(batch1, batch2 *Tensor, options ...any) *Tensor 
 // stored in x and mat2. If x is a (b × n × m) tensor, mat2 is a (b × m × p)
 // tensor, out will be a (b × n × p) tensor.
 //
+// Shape: x (b, n, m) and mat2 (b, m, p) give (b, n, p). Dtype: that of x.
+//
 //	x.bmm(Tensor mat2)
 func (x *Tensor) Bmm(mat2 *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("bmm", mat2))
@@ -106,6 +131,8 @@ func (x *Tensor) Bmm(mat2 *Tensor) *Tensor {
 // CholeskyInverse is the method cholesky_inverse: computes the inverse of a
 // complex Hermitian or real symmetric positive-definite matrix given its
 // Cholesky decomposition.
+//
+// Shape and dtype: those of x.
 //
 //	x.cholesky_inverse(bool upper=False)
 func (x *Tensor) CholeskyInverse(options ...any) *Tensor {
@@ -116,6 +143,9 @@ func (x *Tensor) CholeskyInverse(options ...any) *Tensor {
 // of linear equations with complex Hermitian or real symmetric
 // positive-definite lhs given its Cholesky decomposition.
 //
+// Shape: what (*, n, k) and (*, n, n) broadcast to: (*, n, k). Dtype: that of
+// x.
+//
 //	x.cholesky_solve(Tensor input2, bool upper=False)
 func (x *Tensor) CholeskySolve(input2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("cholesky_solve", options, input2))
@@ -124,12 +154,16 @@ func (x *Tensor) CholeskySolve(input2 *Tensor, options ...any) *Tensor {
 // Cross is the method cross: returns the cross product of vectors in dimension
 // dim of x and other.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.cross(Tensor other, int? dim=None)
 func (x *Tensor) Cross(other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("cross", options, other))
 }
 
 // Det is the method det.
+//
+// Shape: x (*, n, n) gives (*). Dtype: that of x.
 //
 //	x.det()
 func (x *Tensor) Det() *Tensor {
@@ -139,12 +173,16 @@ func (x *Tensor) Det() *Tensor {
 // DetachInPlace is the method detach_: detaches the Tensor from the graph that
 // created it, making it a leaf.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.detach_()
 func (x *Tensor) DetachInPlace() *Tensor {
 	return As[*Tensor](x.callMethod("detach_"))
 }
 
 // Dot is the method dot: computes the dot product of two 1D tensors.
+//
+// Shape: x (n) and tensor (n) give (). Dtype: that of x.
 //
 //	x.dot(Tensor tensor)
 func (x *Tensor) Dot(tensor *Tensor) *Tensor {
@@ -154,6 +192,8 @@ func (x *Tensor) Dot(tensor *Tensor) *Tensor {
 // Geqrf is the method geqrf: this is a low-level function for calling LAPACK's
 // geqrf directly.
 //
+// Shape: x (*, m, n) gives (*, m, n) and (*, min(m, n)). Dtype: that of x.
+//
 //	x.geqrf()
 func (x *Tensor) Geqrf() (a, tau *Tensor) {
 	list := As[Tensors](x.callMethod("geqrf"))
@@ -162,12 +202,17 @@ func (x *Tensor) Geqrf() (a, tau *Tensor) {
 
 // Ger is the method ger.
 //
+// Shape: x (n) and vec2 (m) give (n, m). Dtype: what the arguments promote to.
+//
 //	x.ger(Tensor vec2)
 func (x *Tensor) Ger(vec2 *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("ger", vec2))
 }
 
 // Inner is the method inner: computes the dot product for 1D tensors.
+//
+// Shape: that of x and of other without their last dimensions; what they
+// broadcast to where one is (). Dtype: what the arguments promote to.
 //
 //	x.inner(Tensor other)
 func (x *Tensor) Inner(other *Tensor) *Tensor {
@@ -176,12 +221,17 @@ func (x *Tensor) Inner(other *Tensor) *Tensor {
 
 // Inverse is the method inverse.
 //
+// Shape and dtype: those of x.
+//
 //	x.inverse()
 func (x *Tensor) Inverse() *Tensor {
 	return As[*Tensor](x.callMethod("inverse"))
 }
 
 // Kron is the method kron.
+//
+// Shape: each size times the other one, with ones before the shorter shape.
+// Dtype: what the dtypes promote to.
 //
 //	x.kron(Tensor other)
 func (x *Tensor) Kron(other *Tensor) *Tensor {
@@ -191,6 +241,8 @@ func (x *Tensor) Kron(other *Tensor) *Tensor {
 // Logdet is the method logdet: calculates log determinant of a square matrix or
 // batches of square matrices.
 //
+// Shape: x (*, n, n) gives (*). Dtype: that of x.
+//
 //	x.logdet()
 func (x *Tensor) Logdet() *Tensor {
 	return As[*Tensor](x.callMethod("logdet"))
@@ -198,6 +250,9 @@ func (x *Tensor) Logdet() *Tensor {
 
 // Lu is the method lu: computes the LU factorization of a matrix or batches of
 // matrices A.
+//
+// Shape: (*, m, n) and (*, min(m, n)) of x, and (*) where get_infos. Dtype:
+// that of x, int32 for pivots and infos.
 //
 //	x.lu(pivot = True, get_infos = False)
 func (x *Tensor) Lu(options ...any) (lu, pivots *Tensor) {
@@ -208,6 +263,9 @@ func (x *Tensor) Lu(options ...any) (lu, pivots *Tensor) {
 // LuInfos is the method lu with get_infos=true: computes the LU factorization
 // of a matrix or batches of matrices A.
 //
+// Shape: (*, m, n) and (*, min(m, n)) of x, and (*) where get_infos. Dtype:
+// that of x, int32 for pivots and infos.
+//
 //	x.lu(pivot = True, get_infos = False)
 func (x *Tensor) LuInfos(options ...any) (lu, pivots, infos *Tensor) {
 	list := As[Tensors](x.callMethod("lu", append(with(options), Kw("get_infos", true))...))
@@ -217,6 +275,9 @@ func (x *Tensor) LuInfos(options ...any) (lu, pivots, infos *Tensor) {
 // LuSolve is the method lu_solve: returns the LU solve of the linear system Ax
 // = b using the partially pivoted LU factorization of A from linalg.lu_factor.
 //
+// Shape: that of the right side, with the leading dimensions broadcast. Dtype:
+// that of x.
+//
 //	x.lu_solve(Tensor LU_data, Tensor LU_pivots)
 func (x *Tensor) LuSolve(lUData, lUPivots *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("lu_solve", lUData, lUPivots))
@@ -224,12 +285,16 @@ func (x *Tensor) LuSolve(lUData, lUPivots *Tensor) *Tensor {
 
 // MatrixExp is the method matrix_exp.
 //
+// Shape and dtype: those of x.
+//
 //	x.matrix_exp()
 func (x *Tensor) MatrixExp() *Tensor {
 	return As[*Tensor](x.callMethod("matrix_exp"))
 }
 
 // MatrixPower is the method matrix_power.
+//
+// Shape and dtype: those of x.
 //
 //	x.matrix_power(int n)
 func (x *Tensor) MatrixPower(n int) *Tensor {
@@ -240,6 +305,8 @@ func (x *Tensor) MatrixPower(n int) *Tensor {
 // mat2. If x is a (n × m) tensor, mat2 is a (m × p) tensor, out will be a (n ×
 // p) tensor.
 //
+// Shape: x (n, m) and mat2 (m, p) give (n, p). Dtype: that of x.
+//
 //	x.mm(Tensor mat2)
 func (x *Tensor) Mm(mat2 *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("mm", mat2))
@@ -249,6 +316,8 @@ func (x *Tensor) Mm(mat2 *Tensor) *Tensor {
 // vector vec. If x is a (n × m) tensor, vec is a 1-D tensor of size m, out will
 // be 1-D of size n.
 //
+// Shape: x (n, m) and vec (m) give (n). Dtype: that of x.
+//
 //	x.mv(Tensor vec)
 func (x *Tensor) Mv(vec *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("mv", vec))
@@ -256,12 +325,16 @@ func (x *Tensor) Mv(vec *Tensor) *Tensor {
 
 // Mvlgamma is the method mvlgamma.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.mvlgamma(int p)
 func (x *Tensor) Mvlgamma(p int) *Tensor {
 	return As[*Tensor](x.callMethod("mvlgamma", p))
 }
 
 // MvlgammaInPlace is the method mvlgamma_: in-place version of Tensor.mvlgamma.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.mvlgamma_(int p)
 func (x *Tensor) MvlgammaInPlace(p int) *Tensor {
@@ -271,12 +344,17 @@ func (x *Tensor) MvlgammaInPlace(p int) *Tensor {
 // Norm is the method norm: returns the matrix norm or vector norm of a given
 // tensor.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x, the real dtype of a complex one.
+//
 //	x.norm(p: float | str | None = 'fro', dim = None, keepdim = False, dtype = None)
 func (x *Tensor) Norm(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("norm", options...))
 }
 
 // Orgqr is the method orgqr.
+//
+// Shape and dtype: those of x.
 //
 //	x.orgqr(Tensor input2)
 func (x *Tensor) Orgqr(input2 *Tensor) *Tensor {
@@ -286,12 +364,16 @@ func (x *Tensor) Orgqr(input2 *Tensor) *Tensor {
 // Ormqr is the method ormqr: computes the matrix-matrix multiplication of a
 // product of Householder matrices with a general matrix.
 //
+// Shape: that of other. Dtype: that of x.
+//
 //	x.ormqr(Tensor input2, Tensor input3, bool left=True, bool transpose=False)
 func (x *Tensor) Ormqr(input2, input3 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("ormqr", options, input2, input3))
 }
 
 // Outer is the method outer: outer product of x and vec2.
+//
+// Shape: x (n) and vec2 (m) give (n, m). Dtype: what the arguments promote to.
 //
 //	x.outer(Tensor vec2)
 func (x *Tensor) Outer(vec2 *Tensor) *Tensor {
@@ -300,12 +382,17 @@ func (x *Tensor) Outer(vec2 *Tensor) *Tensor {
 
 // Pinverse is the method pinverse.
 //
+// Shape: x (*, m, n) gives (*, n, m). Dtype: that of x.
+//
 //	x.pinverse(float rcond=1e-15)
 func (x *Tensor) Pinverse(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("pinverse", options...))
 }
 
 // Slogdet is the method slogdet.
+//
+// Shape: x (*, n, n) gives (*) and (*). Dtype: that of x, the real dtype of a
+// complex one for residuals and singular values, int64 for the rank.
 //
 //	x.slogdet()
 func (x *Tensor) Slogdet() (sign, logabsdet *Tensor) {
@@ -324,6 +411,10 @@ func (x *Tensor) Sspaddmm(mat1, mat2 *Tensor, options ...any) *Tensor {
 // Svd is the method svd: computes the singular value decomposition of either a
 // matrix or batch of matrices x.
 //
+// Shape: (*, m, k), (*, k) and (*, n, k) of (*, m, n), where k = min(m, n), and
+// all m and n of them where some is false. Dtype: that of x, its real dtype for
+// the values in between.
+//
 //	x.svd(bool some=True, bool compute_uv=True)
 func (x *Tensor) Svd(options ...any) (u, s, v *Tensor) {
 	list := As[Tensors](x.callMethod("svd", options...))
@@ -332,6 +423,8 @@ func (x *Tensor) Svd(options ...any) (u, s, v *Tensor) {
 
 // Trace is the method trace: returns the sum of the elements of the diagonal of
 // the x 2-D matrix.
+//
+// Shape: (). Dtype: that of x, int64 for integers and bools.
 //
 //	x.trace()
 func (x *Tensor) Trace() *Tensor {
@@ -342,6 +435,9 @@ func (x *Tensor) Trace() *Tensor {
 // with a square upper or lower triangular invertible matrix A and multiple
 // right-hand sides b.
 //
+// Shape: that of x and that of A, with the leading dimensions broadcast. Dtype:
+// that of x.
+//
 //	x.triangular_solve(Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False)
 func (x *Tensor) TriangularSolve(a *Tensor, options ...any) (solution, clonedCoefficient *Tensor) {
 	list := As[Tensors](x.callMethodWith("triangular_solve", options, a))
@@ -350,6 +446,8 @@ func (x *Tensor) TriangularSolve(a *Tensor, options ...any) (solution, clonedCoe
 
 // Vdot is the method vdot: computes the dot product of two 1D vectors along a
 // dimension.
+//
+// Shape: x (n) and other (n) give (). Dtype: that of x.
 //
 //	x.vdot(Tensor other)
 func (x *Tensor) Vdot(other *Tensor) *Tensor {
@@ -363,6 +461,8 @@ func (x *Tensor) Vdot(other *Tensor) *Tensor {
 // tensor, input must be broadcastable with a (n × p) tensor and out will be a
 // (n × p) tensor.
 //
+// Shape: that of the product, to which input broadcasts. Dtype: that of input.
+//
 //	torch.addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Addbmm(input, batch1, batch2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.addbmm", options, input, batch1, batch2))
@@ -371,6 +471,8 @@ func Addbmm(input, batch1, batch2 *Tensor, options ...any) *Tensor {
 // Addmm is torch.addmm: performs a matrix multiplication of the matrices mat1
 // and mat2. If mat1 is a (n × m) tensor, mat2 is a (m × p) tensor, then input
 // must be broadcastable with a (n × p) tensor and out will be a (n × p) tensor.
+//
+// Shape: that of the product, to which input broadcasts. Dtype: that of input.
 //
 //	torch.addmm(Tensor input, Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1, Tensor out=None)
 //	torch.addmm(Tensor input, Tensor mat1, Tensor mat2, dtype out_dtype, *, Number beta=1, Number alpha=1, Tensor out=None)
@@ -383,12 +485,16 @@ func Addmm(input, mat1, mat2 *Tensor, options ...any) *Tensor {
 // then input must be broadcastable with a 1-D tensor of size n and out will be
 // 1-D tensor of size n.
 //
+// Shape: that of the product, to which input broadcasts. Dtype: that of input.
+//
 //	torch.addmv(Tensor input, Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Addmv(input, mat, vec *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.addmv", options, input, mat, vec))
 }
 
 // AddmvInPlace is torch.addmv_: in-place version of torch.addmv.
+//
+// It returns input itself, written to: shape and dtype stay.
 //
 //	torch.addmv_(Tensor input, Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1)
 func AddmvInPlace(input, mat, vec *Tensor, options ...any) *Tensor {
@@ -398,6 +504,8 @@ func AddmvInPlace(input, mat, vec *Tensor, options ...any) *Tensor {
 // Addr is torch.addr: performs the outer-product of vectors vec1 and vec2 and
 // adds it to the matrix input.
 //
+// Shape: that of the product, to which input broadcasts. Dtype: that of input.
+//
 //	torch.addr(Tensor input, Tensor vec1, Tensor vec2, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Addr(input, vec1, vec2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.addr", options, input, vec1, vec2))
@@ -405,6 +513,9 @@ func Addr(input, vec1, vec2 *Tensor, options ...any) *Tensor {
 
 // Adjoint is torch.adjoint: returns a view of the tensor conjugated and with
 // the last two dimensions transposed.
+//
+// Shape: that of input with the last two dimensions exchanged; as it is with
+// fewer than two. Dtype: that of input.
 //
 //	torch.adjoint(Tensor input)
 func Adjoint(input *Tensor) *Tensor {
@@ -416,6 +527,8 @@ func Adjoint(input *Tensor) *Tensor {
 // n × m) tensor, batch2 is a (b × m × p) tensor, then input must be
 // broadcastable with a (b × n × p) tensor and out will be a (b × n × p) tensor.
 //
+// Shape: that of the product, to which input broadcasts. Dtype: that of input.
+//
 //	torch.baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1, Tensor out=None)
 //	torch.baddbmm(Tensor input, Tensor batch1, Tensor batch2, dtype out_dtype, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Baddbmm(input, batch1, batch2 *Tensor, options ...any) *Tensor {
@@ -426,6 +539,9 @@ func Baddbmm(input, batch1, batch2 *Tensor, options ...any) *Tensor {
 // in input and mat2. If input is a (b × n × m) tensor, mat2 is a (b × m × p)
 // tensor, out will be a (b × n × p) tensor.
 //
+// Shape: input (b, n, m) and mat2 (b, m, p) give (b, n, p). Dtype: that of
+// input.
+//
 //	torch.bmm(Tensor input, Tensor mat2, *, Tensor out=None)
 //	torch.bmm(Tensor input, Tensor mat2, dtype out_dtype, *, Tensor out=None)
 func Bmm(input, mat2 *Tensor, options ...any) *Tensor {
@@ -434,6 +550,9 @@ func Bmm(input, mat2 *Tensor, options ...any) *Tensor {
 
 // ChainMatmul is torch.chain_matmul: returns the matrix product of the N 2-D
 // tensors.
+//
+// Shape: (rows of the first, columns of the last), without those of vectors.
+// Dtype: that of matrices.
 //
 //	torch.chain_matmul(*matrices: Tensor)
 func ChainMatmul(matrices ...*Tensor) *Tensor {
@@ -444,6 +563,8 @@ func ChainMatmul(matrices ...*Tensor) *Tensor {
 // Hermitian or real symmetric positive-definite matrix given its Cholesky
 // decomposition.
 //
+// Shape and dtype: those of input.
+//
 //	torch.cholesky_inverse(Tensor input, bool upper=False, *, Tensor out=None)
 func CholeskyInverse(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.cholesky_inverse", options, input))
@@ -453,6 +574,9 @@ func CholeskyInverse(input *Tensor, options ...any) *Tensor {
 // linear equations with complex Hermitian or real symmetric positive-definite
 // lhs given its Cholesky decomposition.
 //
+// Shape: what (*, n, k) and (*, n, n) broadcast to: (*, n, k). Dtype: that of
+// input.
+//
 //	torch.cholesky_solve(Tensor input, Tensor input2, bool upper=False, *, Tensor out=None)
 func CholeskySolve(input, input2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.cholesky_solve", options, input, input2))
@@ -461,12 +585,17 @@ func CholeskySolve(input, input2 *Tensor, options ...any) *Tensor {
 // Cross is torch.cross: returns the cross product of vectors in dimension dim
 // of input and other.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.cross(Tensor input, Tensor other, int? dim=None, *, Tensor out=None)
 func Cross(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.cross", options, input, other))
 }
 
 // Det is torch.det.
+//
+// Shape: input (*, n, n) gives (*). Dtype: that of input.
 //
 //	torch.det(Tensor input)
 func Det(input *Tensor) *Tensor {
@@ -475,12 +604,16 @@ func Det(input *Tensor) *Tensor {
 
 // Detach is torch.detach.
 //
+// Shape and dtype: those of input.
+//
 //	torch.detach(Tensor input)
 func Detach(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.detach", input))
 }
 
 // DetachInPlace is torch.detach_: in-place version of torch.detach.
+//
+// It returns input itself, written to: shape and dtype stay.
 //
 //	torch.detach_(Tensor input)
 func DetachInPlace(input *Tensor) *Tensor {
@@ -490,12 +623,16 @@ func DetachInPlace(input *Tensor) *Tensor {
 // DetachCopy is torch.detach_copy: performs the same operation as torch.detach,
 // but all output tensors are freshly created instead of aliasing the input.
 //
+// Shape and dtype: those of input.
+//
 //	torch.detach_copy(Tensor input, *, Tensor out=None)
 func DetachCopy(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.detach_copy", options, input))
 }
 
 // Dot is torch.dot: computes the dot product of two 1D tensors.
+//
+// Shape: input (n) and tensor (n) give (). Dtype: that of input.
 //
 //	torch.dot(Tensor input, Tensor tensor, *, Tensor out=None)
 func Dot(input, tensor *Tensor, options ...any) *Tensor {
@@ -506,12 +643,17 @@ func Dot(input, tensor *Tensor, options ...any) *Tensor {
 // operands along dimensions specified using a notation based on the Einstein
 // summation convention.
 //
+// Shape: the sizes that the equation names behind ->. Dtype: that of operands.
+//
 //	torch.einsum(equation: str, *operands: Tensor)
 func Einsum(equation string, operands ...*Tensor) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.functional.einsum", anys(operands), equation))
 }
 
 // FrobeniusNorm is torch.frobenius_norm.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, the real dtype of a complex one.
 //
 //	torch.frobenius_norm(Tensor input, int[1] dim, bool keepdim=False, *, Tensor out=None)
 func FrobeniusNorm(input *Tensor, dim Ints, options ...any) *Tensor {
@@ -521,6 +663,9 @@ func FrobeniusNorm(input *Tensor, dim Ints, options ...any) *Tensor {
 // Geqrf is torch.geqrf: this is a low-level function for calling LAPACK's geqrf
 // directly.
 //
+// Shape: input (*, m, n) gives (*, m, n) and (*, min(m, n)). Dtype: that of
+// input.
+//
 //	torch.geqrf(Tensor input, *, Tensor[2] out=None)
 func Geqrf(input *Tensor, options ...any) (a, tau *Tensor) {
 	list := As[Tensors](callFunctionWith("torch.geqrf", options, input))
@@ -529,12 +674,18 @@ func Geqrf(input *Tensor, options ...any) (a, tau *Tensor) {
 
 // Ger is torch.ger.
 //
+// Shape: input (n) and vec2 (m) give (n, m). Dtype: what the arguments promote
+// to.
+//
 //	torch.ger(Tensor input, Tensor vec2, *, Tensor out=None)
 func Ger(input, vec2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.ger", options, input, vec2))
 }
 
 // Inner is torch.inner: computes the dot product for 1D tensors.
+//
+// Shape: that of input and of other without their last dimensions; what they
+// broadcast to where one is (). Dtype: what the arguments promote to.
 //
 //	torch.inner(Tensor input, Tensor other, *, Tensor out=None)
 func Inner(input, other *Tensor, options ...any) *Tensor {
@@ -543,12 +694,17 @@ func Inner(input, other *Tensor, options ...any) *Tensor {
 
 // Inverse is torch.inverse.
 //
+// Shape and dtype: those of input.
+//
 //	torch.inverse(Tensor input, *, Tensor out=None)
 func Inverse(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.inverse", options, input))
 }
 
 // Kron is torch.kron.
+//
+// Shape: each size times the other one, with ones before the shorter shape.
+// Dtype: what the dtypes promote to.
 //
 //	torch.kron(Tensor input, Tensor other, *, Tensor out=None)
 func Kron(input, other *Tensor, options ...any) *Tensor {
@@ -559,6 +715,9 @@ func Kron(input, other *Tensor, options ...any) *Tensor {
 // corresponding eigenvectors of a symmetric positive definite generalized
 // eigenvalue problem using matrix-free LOBPCG methods.
 //
+// Shape: (*, k) and (*, n, k) of (*, n, n), where k is that of X or 1 unless
+// given. Dtype: that of A, its real dtype for the values in between.
+//
 //	torch.lobpcg(A: Tensor, k = None, B = None, X = None, n = None, iK = None, niter = None, tol = None, largest = None, method = None, tracker = None, ortho_iparams = None, ortho_fparams = None, ortho_bparams = None)
 func Lobpcg(a *Tensor, options ...any) (eigenvalues, eigenvectors *Tensor) {
 	list := As[Tensors](callFunctionWith("torch._lobpcg.lobpcg", options, a))
@@ -568,6 +727,8 @@ func Lobpcg(a *Tensor, options ...any) (eigenvalues, eigenvectors *Tensor) {
 // Logdet is torch.logdet: calculates log determinant of a square matrix or
 // batches of square matrices.
 //
+// Shape: input (*, n, n) gives (*). Dtype: that of input.
+//
 //	torch.logdet(Tensor input)
 func Logdet(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.logdet", input))
@@ -575,6 +736,9 @@ func Logdet(input *Tensor) *Tensor {
 
 // Lu is torch.lu: computes the LU factorization of a matrix or batches of
 // matrices A.
+//
+// Shape: (*, m, n) and (*, min(m, n)) of input, and (*) where get_infos. Dtype:
+// that of input, int32 for pivots and infos.
 //
 //	torch.lu(input: Tensor, pivot = True, get_infos = False, out = None)
 func Lu(input *Tensor, options ...any) (lu, pivots *Tensor) {
@@ -585,6 +749,9 @@ func Lu(input *Tensor, options ...any) (lu, pivots *Tensor) {
 // LuInfos is torch.lu with get_infos=true: computes the LU factorization of a
 // matrix or batches of matrices A.
 //
+// Shape: (*, m, n) and (*, min(m, n)) of input, and (*) where get_infos. Dtype:
+// that of input, int32 for pivots and infos.
+//
 //	torch.lu(input: Tensor, pivot = True, get_infos = False, out = None)
 func LuInfos(input *Tensor, options ...any) (lu, pivots, infos *Tensor) {
 	list := As[Tensors](callFunction("torch.functional.lu", append(with(options, input), Kw("get_infos", true))...))
@@ -594,6 +761,9 @@ func LuInfos(input *Tensor, options ...any) (lu, pivots, infos *Tensor) {
 // LuSolve is torch.lu_solve: returns the LU solve of the linear system Ax = b
 // using the partially pivoted LU factorization of A from linalg.lu_factor.
 //
+// Shape: that of the right side, with the leading dimensions broadcast. Dtype:
+// that of input.
+//
 //	torch.lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots, *, Tensor out=None)
 func LuSolve(input, lUData, lUPivots *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.lu_solve", options, input, lUData, lUPivots))
@@ -601,6 +771,9 @@ func LuSolve(input, lUData, lUPivots *Tensor, options ...any) *Tensor {
 
 // LuUnpack is torch.lu_unpack: unpacks the LU decomposition returned by
 // linalg.lu_factor into the P, L, U matrices.
+//
+// Shape: (*, m, k), (*, k, n) and (*, m, m) of (*, m, n), where k = min(m, n),
+// in the order P, L, U; (0) for what is not unpacked. Dtype: that of LU_data.
 //
 //	torch.lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor[3] out=None)
 func LuUnpack(lUData, lUPivots *Tensor, options ...any) (p, l, u *Tensor) {
@@ -610,12 +783,16 @@ func LuUnpack(lUData, lUPivots *Tensor, options ...any) (p, l, u *Tensor) {
 
 // MatrixExp is torch.matrix_exp.
 //
+// Shape and dtype: those of input.
+//
 //	torch.matrix_exp(Tensor input)
 func MatrixExp(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.matrix_exp", input))
 }
 
 // MatrixPower is torch.matrix_power.
+//
+// Shape and dtype: those of input.
 //
 //	torch.matrix_power(Tensor input, int n, *, Tensor out=None)
 func MatrixPower(input *Tensor, n int, options ...any) *Tensor {
@@ -625,6 +802,8 @@ func MatrixPower(input *Tensor, n int, options ...any) *Tensor {
 // Mm is torch.mm: performs a matrix multiplication of the matrices input and
 // mat2. If input is a (n × m) tensor, mat2 is a (m × p) tensor, out will be a
 // (n × p) tensor.
+//
+// Shape: input (n, m) and mat2 (m, p) give (n, p). Dtype: that of input.
 //
 //	torch.mm(Tensor input, Tensor mat2, *, Tensor out=None)
 //	torch.mm(Tensor input, Tensor mat2, dtype out_dtype, *, Tensor out=None)
@@ -636,12 +815,17 @@ func Mm(input, mat2 *Tensor, options ...any) *Tensor {
 // vector vec. If input is a (n × m) tensor, vec is a 1-D tensor of size m, out
 // will be 1-D of size n.
 //
+// Shape: input (n, m) and vec (m) give (n). Dtype: that of input.
+//
 //	torch.mv(Tensor input, Tensor vec, *, Tensor out=None)
 func Mv(input, vec *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.mv", options, input, vec))
 }
 
 // Mvlgamma is torch.mvlgamma.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.mvlgamma(Tensor input, int p, *, Tensor out=None)
 func Mvlgamma(input *Tensor, p int, options ...any) *Tensor {
@@ -658,12 +842,18 @@ func NativeNorm(input *Tensor, options ...any) *Tensor {
 
 // Norm is torch.norm: returns the matrix norm or vector norm of a given tensor.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, the real dtype of a complex one.
+//
 //	torch.norm(input: Tensor, p = 'fro', dim = None, keepdim = False, out = None, dtype = None)
 func Norm(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.functional.norm", options, input))
 }
 
 // NuclearNorm is torch.nuclear_norm.
+//
+// Shape: that of input without dim (the last two where not given), or with 1
+// there where keepdim. Dtype: that of input, the real dtype of a complex one.
 //
 //	torch.nuclear_norm(Tensor input, int[2] dim, bool keepdim=False, *, Tensor out=None)
 //	torch.nuclear_norm(Tensor input, bool keepdim=False, *, Tensor out=None)
@@ -673,6 +863,8 @@ func NuclearNorm(input *Tensor, options ...any) *Tensor {
 
 // Orgqr is torch.orgqr.
 //
+// Shape and dtype: those of input.
+//
 //	torch.orgqr(Tensor input, Tensor input2, *, Tensor out=None)
 func Orgqr(input, input2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.orgqr", options, input, input2))
@@ -681,12 +873,17 @@ func Orgqr(input, input2 *Tensor, options ...any) *Tensor {
 // Ormqr is torch.ormqr: computes the matrix-matrix multiplication of a product
 // of Householder matrices with a general matrix.
 //
+// Shape: that of other. Dtype: that of input.
+//
 //	torch.ormqr(Tensor input, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor out=None)
 func Ormqr(input, input2, input3 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.ormqr", options, input, input2, input3))
 }
 
 // Outer is torch.outer: outer product of input and vec2.
+//
+// Shape: input (n) and vec2 (m) give (n, m). Dtype: what the arguments promote
+// to.
 //
 //	torch.outer(Tensor input, Tensor vec2, *, Tensor out=None)
 func Outer(input, vec2 *Tensor, options ...any) *Tensor {
@@ -696,6 +893,9 @@ func Outer(input, vec2 *Tensor, options ...any) *Tensor {
 // PcaLowrank is torch.pca_lowrank: performs linear Principal Component Analysis
 // (PCA) on a low-rank matrix, batches of such matrices, or sparse matrix.
 //
+// Shape: (*, m, q), (*, q) and (*, n, q) of (*, m, n), where q is at most m and
+// n. Dtype: that of A, its real dtype for the values in between.
+//
 //	torch.pca_lowrank(A: Tensor, q = None, center = True, niter = 2)
 func PcaLowrank(a *Tensor, options ...any) (u, s, v *Tensor) {
 	list := As[Tensors](callFunctionWith("torch._lowrank.pca_lowrank", options, a))
@@ -704,12 +904,17 @@ func PcaLowrank(a *Tensor, options ...any) (u, s, v *Tensor) {
 
 // Pinverse is torch.pinverse.
 //
+// Shape: input (*, m, n) gives (*, n, m). Dtype: that of input.
+//
 //	torch.pinverse(Tensor input, float rcond=1e-15)
 func Pinverse(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.pinverse", options, input))
 }
 
 // Slogdet is torch.slogdet.
+//
+// Shape: input (*, n, n) gives (*) and (*). Dtype: that of input, the real
+// dtype of a complex one for residuals and singular values, int64 for the rank.
 //
 //	torch.slogdet(Tensor input, *, Tensor[2] out=None)
 func Slogdet(input *Tensor, options ...any) (sign, logabsdet *Tensor) {
@@ -728,6 +933,10 @@ func Sspaddmm(input, mat1, mat2 *Tensor, options ...any) *Tensor {
 // Svd is torch.svd: computes the singular value decomposition of either a
 // matrix or batch of matrices input.
 //
+// Shape: (*, m, k), (*, k) and (*, n, k) of (*, m, n), where k = min(m, n), and
+// all m and n of them where some is false. Dtype: that of input, its real dtype
+// for the values in between.
+//
 //	torch.svd(Tensor input, bool some=True, bool compute_uv=True, *, Tensor[3] out=None)
 func Svd(input *Tensor, options ...any) (u, s, v *Tensor) {
 	list := As[Tensors](callFunctionWith("torch.svd", options, input))
@@ -735,6 +944,9 @@ func Svd(input *Tensor, options ...any) (u, s, v *Tensor) {
 }
 
 // SvdLowrank is torch.svd_lowrank.
+//
+// Shape: (*, m, q), (*, q) and (*, n, q) of (*, m, n), where q is at most m and
+// n. Dtype: that of A, its real dtype for the values in between.
 //
 //	torch.svd_lowrank(A: Tensor, q = 6, niter = 2, M = None)
 func SvdLowrank(a *Tensor, options ...any) (u, s, v *Tensor) {
@@ -745,6 +957,9 @@ func SvdLowrank(a *Tensor, options ...any) (u, s, v *Tensor) {
 // Tensordot is torch.tensordot: returns a contraction of a and b over multiple
 // dimensions.
 //
+// Shape: the dimensions of input and other that are not contracted. Dtype: that
+// of input.
+//
 //	torch.tensordot(input: Tensor, other: Tensor, dims = 2, out = None)
 func Tensordot(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.functional.tensordot", options, input, other))
@@ -752,6 +967,8 @@ func Tensordot(input, other *Tensor, options ...any) *Tensor {
 
 // Trace is torch.trace: returns the sum of the elements of the diagonal of the
 // input 2-D matrix.
+//
+// Shape: (). Dtype: that of input, int64 for integers and bools.
 //
 //	torch.trace(Tensor input)
 func Trace(input *Tensor) *Tensor {
@@ -762,6 +979,9 @@ func Trace(input *Tensor) *Tensor {
 // a square upper or lower triangular invertible matrix A and multiple
 // right-hand sides b.
 //
+// Shape: that of input and that of A, with the leading dimensions broadcast.
+// Dtype: that of input.
+//
 //	torch.triangular_solve(Tensor input, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor[2] out=None)
 func TriangularSolve(input, a *Tensor, options ...any) (solution, clonedCoefficient *Tensor) {
 	list := As[Tensors](callFunctionWith("torch.triangular_solve", options, input, a))
@@ -770,6 +990,8 @@ func TriangularSolve(input, a *Tensor, options ...any) (solution, clonedCoeffici
 
 // Vdot is torch.vdot: computes the dot product of two 1D vectors along a
 // dimension.
+//
+// Shape: input (n) and other (n) give (). Dtype: that of input.
 //
 //	torch.vdot(Tensor input, Tensor other, *, Tensor out=None)
 func Vdot(input, other *Tensor, options ...any) *Tensor {

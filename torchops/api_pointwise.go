@@ -4,6 +4,8 @@ package torchops
 
 // Absolute is torch.absolute.
 //
+// Shape: that of input. Dtype: that of input, the real dtype of a complex one.
+//
 //	torch.absolute(Tensor input, *, Tensor out=None)
 func Absolute(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.absolute", options, input))
@@ -11,6 +13,9 @@ func Absolute(input *Tensor, options ...any) *Tensor {
 
 // Acos is torch.acos: returns a new tensor with the arccosine (in radians) of
 // each element in input.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.acos(Tensor input, *, Tensor out=None)
 func Acos(input *Tensor, options ...any) *Tensor {
@@ -20,6 +25,9 @@ func Acos(input *Tensor, options ...any) *Tensor {
 // Acosh is torch.acosh: returns a new tensor with the inverse hyperbolic cosine
 // of the elements of input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.acosh(Tensor input, *, Tensor out=None)
 func Acosh(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.acosh", options, input))
@@ -27,6 +35,9 @@ func Acosh(input *Tensor, options ...any) *Tensor {
 
 // Addcdiv is torch.addcdiv: performs the element-wise division of tensor1 by
 // tensor2, multiplies the result by the scalar value and adds it to input.
+//
+// Shape: what input, tensor1 and tensor2 broadcast to. Dtype: what the
+// arguments promote to.
 //
 //	torch.addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1, Tensor out=None)
 func Addcdiv(input, tensor1, tensor2 *Tensor, options ...any) *Tensor {
@@ -36,6 +47,9 @@ func Addcdiv(input, tensor1, tensor2 *Tensor, options ...any) *Tensor {
 // Addcmul is torch.addcmul: performs the element-wise multiplication of tensor1
 // by tensor2, multiplies the result by the scalar value and adds it to input.
 //
+// Shape: what input, tensor1 and tensor2 broadcast to. Dtype: what the
+// arguments promote to.
+//
 //	torch.addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1, Tensor out=None)
 func Addcmul(input, tensor1, tensor2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.addcmul", options, input, tensor1, tensor2))
@@ -44,12 +58,18 @@ func Addcmul(input, tensor1, tensor2 *Tensor, options ...any) *Tensor {
 // Angle is torch.angle: computes the element-wise angle (in radians) of the
 // given input tensor.
 //
+// Shape: that of input. Dtype: that of input, the real dtype of a complex one,
+// the default dtype for integers and bools.
+//
 //	torch.angle(Tensor input, *, Tensor out=None)
 func Angle(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.angle", options, input))
 }
 
 // Arccos is torch.arccos.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.arccos(Tensor input, *, Tensor out=None)
 func Arccos(input *Tensor, options ...any) *Tensor {
@@ -58,12 +78,18 @@ func Arccos(input *Tensor, options ...any) *Tensor {
 
 // Arccosh is torch.arccosh.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.arccosh(Tensor input, *, Tensor out=None)
 func Arccosh(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.arccosh", options, input))
 }
 
 // Arcsin is torch.arcsin.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.arcsin(Tensor input, *, Tensor out=None)
 func Arcsin(input *Tensor, options ...any) *Tensor {
@@ -72,12 +98,18 @@ func Arcsin(input *Tensor, options ...any) *Tensor {
 
 // Arcsinh is torch.arcsinh.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.arcsinh(Tensor input, *, Tensor out=None)
 func Arcsinh(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.arcsinh", options, input))
 }
 
 // Arctan is torch.arctan.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.arctan(Tensor input, *, Tensor out=None)
 func Arctan(input *Tensor, options ...any) *Tensor {
@@ -86,12 +118,18 @@ func Arctan(input *Tensor, options ...any) *Tensor {
 
 // Arctan2 is torch.arctan2.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to, the default dtype for integers and bools.
+//
 //	torch.arctan2(Tensor input, Tensor other, *, Tensor out=None)
 func Arctan2(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.arctan2", options, input, other))
 }
 
 // Arctanh is torch.arctanh.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.arctanh(Tensor input, *, Tensor out=None)
 func Arctanh(input *Tensor, options ...any) *Tensor {
@@ -101,6 +139,9 @@ func Arctanh(input *Tensor, options ...any) *Tensor {
 // Asin is torch.asin: returns a new tensor with the arcsine of the elements (in
 // radians) in the input tensor.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.asin(Tensor input, *, Tensor out=None)
 func Asin(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.asin", options, input))
@@ -108,6 +149,9 @@ func Asin(input *Tensor, options ...any) *Tensor {
 
 // Asinh is torch.asinh: returns a new tensor with the inverse hyperbolic sine
 // of the elements of input.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.asinh(Tensor input, *, Tensor out=None)
 func Asinh(input *Tensor, options ...any) *Tensor {
@@ -117,6 +161,9 @@ func Asinh(input *Tensor, options ...any) *Tensor {
 // Atan is torch.atan: returns a new tensor with the arctangent of the elements
 // (in radians) in the input tensor.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.atan(Tensor input, *, Tensor out=None)
 func Atan(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.atan", options, input))
@@ -124,6 +171,9 @@ func Atan(input *Tensor, options ...any) *Tensor {
 
 // Atan2 is torch.atan2: element-wise arctangent of input_i / other_i with
 // consideration of the quadrant.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to, the default dtype for integers and bools.
 //
 //	torch.atan2(Tensor input, Tensor other, *, Tensor out=None)
 func Atan2(input, other *Tensor, options ...any) *Tensor {
@@ -133,12 +183,18 @@ func Atan2(input, other *Tensor, options ...any) *Tensor {
 // Atanh is torch.atanh: returns a new tensor with the inverse hyperbolic
 // tangent of the elements of input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.atanh(Tensor input, *, Tensor out=None)
 func Atanh(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.atanh", options, input))
 }
 
 // BitwiseAnd is torch.bitwise_and: computes the bitwise AND of input and other.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.bitwise_and(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.bitwise_and(Number self, Tensor other)
@@ -150,6 +206,9 @@ func BitwiseAnd(input, other any, options ...any) *Tensor {
 // BitwiseLeftShift is torch.bitwise_left_shift: computes the left arithmetic
 // shift of input by other bits.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.bitwise_left_shift(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.bitwise_left_shift(Number self, Tensor other)
 //	torch.bitwise_left_shift(Tensor input, Number other, *, Tensor out=None)
@@ -160,12 +219,17 @@ func BitwiseLeftShift(input, other any, options ...any) *Tensor {
 // BitwiseNot is torch.bitwise_not: computes the bitwise NOT of the given input
 // tensor.
 //
+// Shape and dtype: those of input.
+//
 //	torch.bitwise_not(Tensor input, *, Tensor out=None)
 func BitwiseNot(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.bitwise_not", options, input))
 }
 
 // BitwiseOr is torch.bitwise_or: computes the bitwise OR of input and other.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.bitwise_or(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.bitwise_or(Number self, Tensor other)
@@ -177,6 +241,9 @@ func BitwiseOr(input, other any, options ...any) *Tensor {
 // BitwiseRightShift is torch.bitwise_right_shift: computes the right arithmetic
 // shift of input by other bits.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.bitwise_right_shift(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.bitwise_right_shift(Number self, Tensor other)
 //	torch.bitwise_right_shift(Tensor input, Number other, *, Tensor out=None)
@@ -185,6 +252,9 @@ func BitwiseRightShift(input, other any, options ...any) *Tensor {
 }
 
 // BitwiseXor is torch.bitwise_xor: computes the bitwise XOR of input and other.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.bitwise_xor(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.bitwise_xor(Number self, Tensor other)
@@ -196,12 +266,16 @@ func BitwiseXor(input, other any, options ...any) *Tensor {
 // Ceil is torch.ceil: returns a new tensor with the ceil of the elements of
 // input, the smallest integer greater than or equal to each element.
 //
+// Shape and dtype: those of input.
+//
 //	torch.ceil(Tensor input, *, Tensor out=None)
 func Ceil(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.ceil", options, input))
 }
 
 // Celu is torch.celu.
+//
+// Shape and dtype: those of input.
 //
 //	torch.celu(Tensor input, Number alpha=1.0)
 func Celu(input *Tensor, options ...any) *Tensor {
@@ -211,6 +285,8 @@ func Celu(input *Tensor, options ...any) *Tensor {
 // Clamp is torch.clamp: clamps all elements in input into the range [ min, max
 // ].
 //
+// Shape: what input broadcast to. Dtype: what the arguments promote to.
+//
 //	torch.clamp(Tensor input, Tensor? min=None, Tensor? max=None, *, Tensor out=None)
 //	torch.clamp(Tensor input, Number? min=None, Number? max=None, *, Tensor out=None)
 func Clamp(input *Tensor, options ...any) *Tensor {
@@ -218,6 +294,8 @@ func Clamp(input *Tensor, options ...any) *Tensor {
 }
 
 // ClampMax is torch.clamp_max.
+//
+// Shape: what input and max broadcast to. Dtype: what the arguments promote to.
 //
 //	torch.clamp_max(Tensor input, Tensor max, *, Tensor out=None)
 //	torch.clamp_max(Tensor input, Number max, *, Tensor out=None)
@@ -227,6 +305,8 @@ func ClampMax(input *Tensor, max any, options ...any) *Tensor {
 
 // ClampMin is torch.clamp_min.
 //
+// Shape: what input and min broadcast to. Dtype: what the arguments promote to.
+//
 //	torch.clamp_min(Tensor input, Tensor min, *, Tensor out=None)
 //	torch.clamp_min(Tensor input, Number min, *, Tensor out=None)
 func ClampMin(input *Tensor, min any, options ...any) *Tensor {
@@ -234,6 +314,8 @@ func ClampMin(input *Tensor, min any, options ...any) *Tensor {
 }
 
 // Clip is torch.clip.
+//
+// Shape: what input broadcast to. Dtype: what the arguments promote to.
 //
 //	torch.clip(Tensor input, Tensor? min=None, Tensor? max=None, *, Tensor out=None)
 //	torch.clip(Tensor input, Number? min=None, Number? max=None, *, Tensor out=None)
@@ -243,6 +325,8 @@ func Clip(input *Tensor, options ...any) *Tensor {
 
 // Conj is torch.conj: returns a view of input with a flipped conjugate bit.
 //
+// Shape and dtype: those of input.
+//
 //	torch.conj(Tensor input)
 func Conj(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.conj", input))
@@ -251,6 +335,8 @@ func Conj(input *Tensor) *Tensor {
 // ConjPhysical is torch.conj_physical: computes the element-wise conjugate of
 // the given input tensor.
 //
+// Shape and dtype: those of input.
+//
 //	torch.conj_physical(Tensor input, *, Tensor out=None)
 func ConjPhysical(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.conj_physical", options, input))
@@ -258,6 +344,9 @@ func ConjPhysical(input *Tensor, options ...any) *Tensor {
 
 // Copysign is torch.copysign: create a new floating-point tensor with the
 // magnitude of input and the sign of other, elementwise.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to, the default dtype for integers and bools.
 //
 //	torch.copysign(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.copysign(Tensor input, Number other, *, Tensor out=None)
@@ -268,6 +357,9 @@ func Copysign(input *Tensor, other any, options ...any) *Tensor {
 // Cos is torch.cos: returns a new tensor with the cosine of the elements of
 // input given in radians.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.cos(Tensor input, *, Tensor out=None)
 func Cos(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.cos", options, input))
@@ -275,6 +367,9 @@ func Cos(input *Tensor, options ...any) *Tensor {
 
 // Cosh is torch.cosh: returns a new tensor with the hyperbolic cosine of the
 // elements of input.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.cosh(Tensor input, *, Tensor out=None)
 func Cosh(input *Tensor, options ...any) *Tensor {
@@ -284,6 +379,9 @@ func Cosh(input *Tensor, options ...any) *Tensor {
 // Deg2rad is torch.deg2rad: returns a new tensor with each of the elements of
 // input converted from angles in degrees to radians.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.deg2rad(Tensor input, *, Tensor out=None)
 func Deg2rad(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.deg2rad", options, input))
@@ -291,12 +389,18 @@ func Deg2rad(input *Tensor, options ...any) *Tensor {
 
 // Digamma is torch.digamma.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.digamma(Tensor input, *, Tensor out=None)
 func Digamma(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.digamma", options, input))
 }
 
 // Divide is torch.divide.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to, the default dtype for integers and bools without rounding_mode.
 //
 //	torch.divide(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.divide(Tensor input, Tensor other, *, str? rounding_mode, Tensor out=None)
@@ -308,6 +412,8 @@ func Divide(input *Tensor, other any, options ...any) *Tensor {
 
 // Eq is torch.eq: computes element-wise equality.
 //
+// Shape: what input and other broadcast to. Dtype: bool.
+//
 //	torch.eq(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.eq(Tensor input, Number other, *, Tensor out=None)
 func Eq(input *Tensor, other any, options ...any) *Tensor {
@@ -316,12 +422,18 @@ func Eq(input *Tensor, other any, options ...any) *Tensor {
 
 // Erf is torch.erf.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.erf(Tensor input, *, Tensor out=None)
 func Erf(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.erf", options, input))
 }
 
 // Erfc is torch.erfc.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.erfc(Tensor input, *, Tensor out=None)
 func Erfc(input *Tensor, options ...any) *Tensor {
@@ -330,12 +442,18 @@ func Erfc(input *Tensor, options ...any) *Tensor {
 
 // Erfinv is torch.erfinv.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.erfinv(Tensor input, *, Tensor out=None)
 func Erfinv(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.erfinv", options, input))
 }
 
 // Exp2 is torch.exp2.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.exp2(Tensor input, *, Tensor out=None)
 func Exp2(input *Tensor, options ...any) *Tensor {
@@ -344,12 +462,17 @@ func Exp2(input *Tensor, options ...any) *Tensor {
 
 // Expm1 is torch.expm1.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.expm1(Tensor input, *, Tensor out=None)
 func Expm1(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.expm1", options, input))
 }
 
 // Fix is torch.fix.
+//
+// Shape and dtype: those of input.
 //
 //	torch.fix(Tensor input, *, Tensor out=None)
 func Fix(input *Tensor, options ...any) *Tensor {
@@ -358,6 +481,9 @@ func Fix(input *Tensor, options ...any) *Tensor {
 
 // FloatPower is torch.float_power: raises input to the power of exponent,
 // elementwise, in double precision.
+//
+// Shape: what input and exponent broadcast to. Dtype: float64, complex128 of
+// complex arguments.
 //
 //	torch.float_power(Tensor input, Tensor exponent, *, Tensor out=None)
 //	torch.float_power(Number self, Tensor exponent, *, Tensor out=None)
@@ -369,12 +495,17 @@ func FloatPower(input, exponent any, options ...any) *Tensor {
 // Floor is torch.floor: returns a new tensor with the floor of the elements of
 // input, the largest integer less than or equal to each element.
 //
+// Shape and dtype: those of input.
+//
 //	torch.floor(Tensor input, *, Tensor out=None)
 func Floor(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.floor", options, input))
 }
 
 // FloorDivide is torch.floor_divide.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.floor_divide(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.floor_divide(Tensor input, Number other)
@@ -384,6 +515,9 @@ func FloorDivide(input *Tensor, other any, options ...any) *Tensor {
 
 // Fmax is torch.fmax: computes the element-wise maximum of input and other.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.fmax(Tensor input, Tensor other, *, Tensor out=None)
 func Fmax(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.fmax", options, input, other))
@@ -391,12 +525,18 @@ func Fmax(input, other *Tensor, options ...any) *Tensor {
 
 // Fmin is torch.fmin: computes the element-wise minimum of input and other.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.fmin(Tensor input, Tensor other, *, Tensor out=None)
 func Fmin(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.fmin", options, input, other))
 }
 
 // Fmod is torch.fmod.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.fmod(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.fmod(Tensor input, Number other, *, Tensor out=None)
@@ -406,6 +546,8 @@ func Fmod(input *Tensor, other any, options ...any) *Tensor {
 
 // Frac is torch.frac.
 //
+// Shape and dtype: those of input.
+//
 //	torch.frac(Tensor input, *, Tensor out=None)
 func Frac(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.frac", options, input))
@@ -413,6 +555,8 @@ func Frac(input *Tensor, options ...any) *Tensor {
 
 // Frexp is torch.frexp: decomposes input into mantissa and exponent tensors
 // such that input = mantissa × 2^exponent.
+//
+// Shape: that of input. Dtype: that of input, int32 for pivots and infos.
 //
 //	torch.frexp(Tensor input, *, Tensor[2] out=None)
 func Frexp(input *Tensor, options ...any) (mantissa, exponent *Tensor) {
@@ -423,12 +567,17 @@ func Frexp(input *Tensor, options ...any) (mantissa, exponent *Tensor) {
 // Gcd is torch.gcd: computes the element-wise greatest common divisor (GCD) of
 // input and other.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.gcd(Tensor input, Tensor other, *, Tensor out=None)
 func Gcd(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.gcd", options, input, other))
 }
 
 // Ge is torch.ge: computes input ≥ other element-wise.
+//
+// Shape: what input and other broadcast to. Dtype: bool.
 //
 //	torch.ge(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.ge(Tensor input, Number other, *, Tensor out=None)
@@ -438,6 +587,8 @@ func Ge(input *Tensor, other any, options ...any) *Tensor {
 
 // Greater is torch.greater.
 //
+// Shape: what input and other broadcast to. Dtype: bool.
+//
 //	torch.greater(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.greater(Tensor input, Number other, *, Tensor out=None)
 func Greater(input *Tensor, other any, options ...any) *Tensor {
@@ -445,6 +596,8 @@ func Greater(input *Tensor, other any, options ...any) *Tensor {
 }
 
 // Gt is torch.gt: computes input > other element-wise.
+//
+// Shape: what input and other broadcast to. Dtype: bool.
 //
 //	torch.gt(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.gt(Tensor input, Number other, *, Tensor out=None)
@@ -455,6 +608,8 @@ func Gt(input *Tensor, other any, options ...any) *Tensor {
 // Hardshrink is torch.hardshrink: applies the hard shrinkage function
 // element-wise.
 //
+// Shape and dtype: those of input.
+//
 //	torch.hardshrink(Tensor input, Number lambd=0.5, *, Tensor out=None)
 func Hardshrink(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.hardshrink", options, input))
@@ -462,6 +617,9 @@ func Hardshrink(input *Tensor, options ...any) *Tensor {
 
 // Heaviside is torch.heaviside: computes the Heaviside step function for each
 // element in input.
+//
+// Shape: what input and values broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.heaviside(Tensor input, Tensor values, *, Tensor out=None)
 func Heaviside(input, values *Tensor, options ...any) *Tensor {
@@ -471,12 +629,18 @@ func Heaviside(input, values *Tensor, options ...any) *Tensor {
 // Hypot is torch.hypot: given the legs of a right triangle, return its
 // hypotenuse.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.hypot(Tensor input, Tensor other, *, Tensor out=None)
 func Hypot(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.hypot", options, input, other))
 }
 
 // I0 is torch.i0.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.i0(Tensor input, *, Tensor out=None)
 func I0(input *Tensor, options ...any) *Tensor {
@@ -485,12 +649,18 @@ func I0(input *Tensor, options ...any) *Tensor {
 
 // Igamma is torch.igamma.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.igamma(Tensor input, Tensor other, *, Tensor out=None)
 func Igamma(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.igamma", options, input, other))
 }
 
 // Igammac is torch.igammac.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.igammac(Tensor input, Tensor other, *, Tensor out=None)
 func Igammac(input, other *Tensor, options ...any) *Tensor {
@@ -499,6 +669,8 @@ func Igammac(input, other *Tensor, options ...any) *Tensor {
 
 // Imag is torch.imag: returns a new tensor containing imaginary values of the
 // self tensor.
+//
+// Shape: that of input. Dtype: that of input, the real dtype of a complex one.
 //
 //	torch.imag(Tensor input)
 func Imag(input *Tensor) *Tensor {
@@ -509,6 +681,8 @@ func Imag(input *Tensor) *Tensor {
 // representing if each element of input is "close" to the corresponding element
 // of other.
 //
+// Shape: what input and other broadcast to. Dtype: bool.
+//
 //	torch.isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)
 func Isclose(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.isclose", options, input, other))
@@ -516,6 +690,8 @@ func Isclose(input, other *Tensor, options ...any) *Tensor {
 
 // Isfinite is torch.isfinite: returns a new tensor with boolean elements
 // representing if each element is finite or not.
+//
+// Shape: that of input. Dtype: bool.
 //
 //	torch.isfinite(Tensor input)
 func Isfinite(input *Tensor) *Tensor {
@@ -525,6 +701,8 @@ func Isfinite(input *Tensor) *Tensor {
 // Isinf is torch.isinf: tests if each element of input is infinite (positive or
 // negative infinity) or not.
 //
+// Shape: that of input. Dtype: bool.
+//
 //	torch.isinf(Tensor input)
 func Isinf(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.isinf", input))
@@ -532,6 +710,8 @@ func Isinf(input *Tensor) *Tensor {
 
 // Isnan is torch.isnan: returns a new tensor with boolean elements representing
 // if each element of input is NaN or not.
+//
+// Shape: that of input. Dtype: bool.
 //
 //	torch.isnan(Tensor input)
 func Isnan(input *Tensor) *Tensor {
@@ -541,6 +721,8 @@ func Isnan(input *Tensor) *Tensor {
 // Isneginf is torch.isneginf: tests if each element of input is negative
 // infinity or not.
 //
+// Shape: that of input. Dtype: bool.
+//
 //	torch.isneginf(Tensor input, *, Tensor out=None)
 func Isneginf(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.isneginf", options, input))
@@ -548,6 +730,8 @@ func Isneginf(input *Tensor, options ...any) *Tensor {
 
 // Isposinf is torch.isposinf: tests if each element of input is positive
 // infinity or not.
+//
+// Shape: that of input. Dtype: bool.
 //
 //	torch.isposinf(Tensor input, *, Tensor out=None)
 func Isposinf(input *Tensor, options ...any) *Tensor {
@@ -557,6 +741,8 @@ func Isposinf(input *Tensor, options ...any) *Tensor {
 // Isreal is torch.isreal: returns a new tensor with boolean elements
 // representing if each element of input is real-valued or not.
 //
+// Shape: that of input. Dtype: bool.
+//
 //	torch.isreal(Tensor input)
 func Isreal(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.isreal", input))
@@ -565,6 +751,9 @@ func Isreal(input *Tensor) *Tensor {
 // Lcm is torch.lcm: computes the element-wise least common multiple (LCM) of
 // input and other.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.lcm(Tensor input, Tensor other, *, Tensor out=None)
 func Lcm(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.lcm", options, input, other))
@@ -572,12 +761,17 @@ func Lcm(input, other *Tensor, options ...any) *Tensor {
 
 // Ldexp is torch.ldexp: multiplies input by 2 other.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to, the default dtype for integers and bools.
+//
 //	torch.ldexp(Tensor input, Tensor other, *, Tensor out=None)
 func Ldexp(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.ldexp", options, input, other))
 }
 
 // Le is torch.le: computes input ≤ other element-wise.
+//
+// Shape: what input and other broadcast to. Dtype: bool.
 //
 //	torch.le(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.le(Tensor input, Number other, *, Tensor out=None)
@@ -589,6 +783,9 @@ func Le(input *Tensor, other any, options ...any) *Tensor {
 // by input) and end based on a scalar or tensor weight and returns the
 // resulting out tensor.
 //
+// Shape: what input, end and weight broadcast to. Dtype: what the arguments
+// promote to.
+//
 //	torch.lerp(Tensor input, Tensor end, Tensor weight, *, Tensor out=None)
 //	torch.lerp(Tensor input, Tensor end, Number weight, *, Tensor out=None)
 func Lerp(input, end *Tensor, weight any, options ...any) *Tensor {
@@ -596,6 +793,8 @@ func Lerp(input, end *Tensor, weight any, options ...any) *Tensor {
 }
 
 // Less is torch.less.
+//
+// Shape: what input and other broadcast to. Dtype: bool.
 //
 //	torch.less(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.less(Tensor input, Number other, *, Tensor out=None)
@@ -606,6 +805,9 @@ func Less(input *Tensor, other any, options ...any) *Tensor {
 // Lgamma is torch.lgamma: computes the natural logarithm of the absolute value
 // of the gamma function on input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.lgamma(Tensor input, *, Tensor out=None)
 func Lgamma(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.lgamma", options, input))
@@ -613,6 +815,9 @@ func Lgamma(input *Tensor, options ...any) *Tensor {
 
 // Log10 is torch.log10: returns a new tensor with the logarithm to the base 10
 // of the elements of input.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.log10(Tensor input, *, Tensor out=None)
 func Log10(input *Tensor, options ...any) *Tensor {
@@ -622,6 +827,9 @@ func Log10(input *Tensor, options ...any) *Tensor {
 // Log1p is torch.log1p: returns a new tensor with the natural logarithm of (1 +
 // input).
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.log1p(Tensor input, *, Tensor out=None)
 func Log1p(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.log1p", options, input))
@@ -629,6 +837,9 @@ func Log1p(input *Tensor, options ...any) *Tensor {
 
 // Log2 is torch.log2: returns a new tensor with the logarithm to the base 2 of
 // the elements of input.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.log2(Tensor input, *, Tensor out=None)
 func Log2(input *Tensor, options ...any) *Tensor {
@@ -638,6 +849,9 @@ func Log2(input *Tensor, options ...any) *Tensor {
 // Logaddexp is torch.logaddexp: logarithm of the sum of exponentiations of the
 // inputs.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.logaddexp(Tensor input, Tensor other, *, Tensor out=None)
 func Logaddexp(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.logaddexp", options, input, other))
@@ -645,6 +859,9 @@ func Logaddexp(input, other *Tensor, options ...any) *Tensor {
 
 // Logaddexp2 is torch.logaddexp2: logarithm of the sum of exponentiations of
 // the inputs in base-2.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.logaddexp2(Tensor input, Tensor other, *, Tensor out=None)
 func Logaddexp2(input, other *Tensor, options ...any) *Tensor {
@@ -654,6 +871,8 @@ func Logaddexp2(input, other *Tensor, options ...any) *Tensor {
 // LogicalAnd is torch.logical_and: computes the element-wise logical AND of the
 // given input tensors.
 //
+// Shape: what input and other broadcast to. Dtype: bool.
+//
 //	torch.logical_and(Tensor input, Tensor other, *, Tensor out=None)
 func LogicalAnd(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.logical_and", options, input, other))
@@ -661,6 +880,8 @@ func LogicalAnd(input, other *Tensor, options ...any) *Tensor {
 
 // LogicalNot is torch.logical_not: computes the element-wise logical NOT of the
 // given input tensor.
+//
+// Shape: that of input. Dtype: bool.
 //
 //	torch.logical_not(Tensor input, *, Tensor out=None)
 func LogicalNot(input *Tensor, options ...any) *Tensor {
@@ -670,6 +891,8 @@ func LogicalNot(input *Tensor, options ...any) *Tensor {
 // LogicalOr is torch.logical_or: computes the element-wise logical OR of the
 // given input tensors.
 //
+// Shape: what input and other broadcast to. Dtype: bool.
+//
 //	torch.logical_or(Tensor input, Tensor other, *, Tensor out=None)
 func LogicalOr(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.logical_or", options, input, other))
@@ -678,6 +901,8 @@ func LogicalOr(input, other *Tensor, options ...any) *Tensor {
 // LogicalXor is torch.logical_xor: computes the element-wise logical XOR of the
 // given input tensors.
 //
+// Shape: what input and other broadcast to. Dtype: bool.
+//
 //	torch.logical_xor(Tensor input, Tensor other, *, Tensor out=None)
 func LogicalXor(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.logical_xor", options, input, other))
@@ -685,12 +910,17 @@ func LogicalXor(input, other *Tensor, options ...any) *Tensor {
 
 // Logit is torch.logit.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.logit(Tensor input, float? eps=None, *, Tensor out=None)
 func Logit(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.logit", options, input))
 }
 
 // Lt is torch.lt: computes :math:input < other element-wise.
+//
+// Shape: what input and other broadcast to. Dtype: bool.
 //
 //	torch.lt(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.lt(Tensor input, Number other, *, Tensor out=None)
@@ -701,6 +931,9 @@ func Lt(input *Tensor, other any, options ...any) *Tensor {
 // Maximum is torch.maximum: computes the element-wise maximum of input and
 // other.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.maximum(Tensor input, Tensor other, *, Tensor out=None)
 func Maximum(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.maximum", options, input, other))
@@ -709,12 +942,18 @@ func Maximum(input, other *Tensor, options ...any) *Tensor {
 // Minimum is torch.minimum: computes the element-wise minimum of input and
 // other.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.minimum(Tensor input, Tensor other, *, Tensor out=None)
 func Minimum(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.minimum", options, input, other))
 }
 
 // Multiply is torch.multiply.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.multiply(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.multiply(Tensor input, Number other)
@@ -726,12 +965,16 @@ func Multiply(input *Tensor, other any, options ...any) *Tensor {
 // infinity values in input with the values specified by nan, posinf, and
 // neginf, respectively.
 //
+// Shape and dtype: those of input.
+//
 //	torch.nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor out=None)
 func NanToNum(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.nan_to_num", options, input))
 }
 
 // Ne is torch.ne: computes input ≠ other element-wise.
+//
+// Shape: what input and other broadcast to. Dtype: bool.
 //
 //	torch.ne(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.ne(Tensor input, Number other, *, Tensor out=None)
@@ -741,6 +984,8 @@ func Ne(input *Tensor, other any, options ...any) *Tensor {
 
 // Negative is torch.negative.
 //
+// Shape and dtype: those of input.
+//
 //	torch.negative(Tensor input, *, Tensor out=None)
 func Negative(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.negative", options, input))
@@ -749,12 +994,18 @@ func Negative(input *Tensor, options ...any) *Tensor {
 // Nextafter is torch.nextafter: return the next floating-point value after
 // input towards other, elementwise.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.nextafter(Tensor input, Tensor other, *, Tensor out=None)
 func Nextafter(input, other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.nextafter", options, input, other))
 }
 
 // NormExceptDim is torch.norm_except_dim.
+//
+// Shape: 1 in each dimension but dim; () where dim is -1. Dtype: that of v, the
+// real dtype of a complex one.
 //
 //	torch.norm_except_dim(Tensor v, int pow=2, int dim=0)
 func NormExceptDim(v *Tensor, options ...any) *Tensor {
@@ -763,12 +1014,17 @@ func NormExceptDim(v *Tensor, options ...any) *Tensor {
 
 // Polygamma is torch.polygamma.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.polygamma(int n, Tensor input, *, Tensor out=None)
 func Polygamma(n int, input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.polygamma", options, n, input))
 }
 
 // Positive is torch.positive: returns input.
+//
+// Shape and dtype: those of input.
 //
 //	torch.positive(Tensor input)
 func Positive(input *Tensor) *Tensor {
@@ -777,6 +1033,9 @@ func Positive(input *Tensor) *Tensor {
 
 // Pow is torch.pow: takes the power of each element in input with exponent and
 // returns a tensor with the result.
+//
+// Shape: what input and exponent broadcast to. Dtype: what the arguments
+// promote to.
 //
 //	torch.pow(Tensor input, Tensor exponent, *, Tensor out=None)
 //	torch.pow(Number self, Tensor exponent, *, Tensor out=None)
@@ -788,6 +1047,9 @@ func Pow(input, exponent any, options ...any) *Tensor {
 // Rad2deg is torch.rad2deg: returns a new tensor with each of the elements of
 // input converted from angles in radians to degrees.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.rad2deg(Tensor input, *, Tensor out=None)
 func Rad2deg(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.rad2deg", options, input))
@@ -795,6 +1057,8 @@ func Rad2deg(input *Tensor, options ...any) *Tensor {
 
 // Real is torch.real: returns a new tensor containing real values of the self
 // tensor.
+//
+// Shape: that of input. Dtype: that of input, the real dtype of a complex one.
 //
 //	torch.real(Tensor input)
 func Real(input *Tensor) *Tensor {
@@ -804,12 +1068,18 @@ func Real(input *Tensor) *Tensor {
 // Reciprocal is torch.reciprocal: returns a new tensor with the reciprocal of
 // the elements of input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.reciprocal(Tensor input, *, Tensor out=None)
 func Reciprocal(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.reciprocal", options, input))
 }
 
 // Remainder is torch.remainder: computes Python's modulus operation entrywise.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.remainder(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.remainder(Number self, Tensor other)
@@ -820,6 +1090,8 @@ func Remainder(input, other any, options ...any) *Tensor {
 
 // Round is torch.round: rounds elements of input to the nearest integer.
 //
+// Shape and dtype: those of input.
+//
 //	torch.round(Tensor input, *, Tensor out=None)
 //	torch.round(Tensor input, *, int decimals, Tensor out=None)
 func Round(input *Tensor, options ...any) *Tensor {
@@ -829,12 +1101,18 @@ func Round(input *Tensor, options ...any) *Tensor {
 // Rsqrt is torch.rsqrt: returns a new tensor with the reciprocal of the
 // square-root of each of the elements of input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.rsqrt(Tensor input, *, Tensor out=None)
 func Rsqrt(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.rsqrt", options, input))
 }
 
 // Rsub is torch.rsub.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.rsub(Tensor input, Tensor other, *, Number alpha=1)
 //	torch.rsub(Tensor input, Number other, Number alpha=1)
@@ -844,6 +1122,8 @@ func Rsub(input *Tensor, other any, options ...any) *Tensor {
 
 // Selu is torch.selu.
 //
+// Shape and dtype: those of input.
+//
 //	torch.selu(Tensor input)
 func Selu(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.selu", input))
@@ -851,6 +1131,8 @@ func Selu(input *Tensor) *Tensor {
 
 // Sgn is torch.sgn: this function is an extension of torch.sign() to complex
 // tensors.
+//
+// Shape and dtype: those of input.
 //
 //	torch.sgn(Tensor input, *, Tensor out=None)
 func Sgn(input *Tensor, options ...any) *Tensor {
@@ -860,6 +1142,8 @@ func Sgn(input *Tensor, options ...any) *Tensor {
 // Sign is torch.sign: returns a new tensor with the signs of the elements of
 // input.
 //
+// Shape and dtype: those of input.
+//
 //	torch.sign(Tensor input, *, Tensor out=None)
 func Sign(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.sign", options, input))
@@ -867,6 +1151,8 @@ func Sign(input *Tensor, options ...any) *Tensor {
 
 // Signbit is torch.signbit: tests if each element of input has its sign bit set
 // or not.
+//
+// Shape: that of input. Dtype: bool.
 //
 //	torch.signbit(Tensor input, *, Tensor out=None)
 func Signbit(input *Tensor, options ...any) *Tensor {
@@ -876,12 +1162,18 @@ func Signbit(input *Tensor, options ...any) *Tensor {
 // Sin is torch.sin: returns a new tensor with the sine of the elements in the
 // input tensor, where each value in this input tensor is in radians.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.sin(Tensor input, *, Tensor out=None)
 func Sin(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.sin", options, input))
 }
 
 // Sinc is torch.sinc.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.sinc(Tensor input, *, Tensor out=None)
 func Sinc(input *Tensor, options ...any) *Tensor {
@@ -891,6 +1183,9 @@ func Sinc(input *Tensor, options ...any) *Tensor {
 // Sinh is torch.sinh: returns a new tensor with the hyperbolic sine of the
 // elements of input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.sinh(Tensor input, *, Tensor out=None)
 func Sinh(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.sinh", options, input))
@@ -899,12 +1194,17 @@ func Sinh(input *Tensor, options ...any) *Tensor {
 // Square is torch.square: returns a new tensor with the square of the elements
 // of input.
 //
+// Shape: that of input. Dtype: that of input, int64 for bools.
+//
 //	torch.square(Tensor input, *, Tensor out=None)
 func Square(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.square", options, input))
 }
 
 // Subtract is torch.subtract.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.subtract(Tensor input, Tensor other, *, Number alpha=1, Tensor out=None)
 //	torch.subtract(Tensor input, Number other, Number alpha=1)
@@ -915,6 +1215,9 @@ func Subtract(input *Tensor, other any, options ...any) *Tensor {
 // Tan is torch.tan: returns a new tensor with the tangent of the elements in
 // the input tensor, where each value in this input tensor is in radians.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.tan(Tensor input, *, Tensor out=None)
 func Tan(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.tan", options, input))
@@ -922,12 +1225,17 @@ func Tan(input *Tensor, options ...any) *Tensor {
 
 // Threshold is torch.threshold.
 //
+// Shape and dtype: those of input.
+//
 //	torch.threshold(Tensor input, Number threshold, Number value, *, Tensor out=None)
 func Threshold(input *Tensor, threshold, value any, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.threshold", options, input, threshold, value))
 }
 
 // TrueDivide is torch.true_divide.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to, the default dtype for integers and bools.
 //
 //	torch.true_divide(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.true_divide(Tensor input, Number other)
@@ -938,12 +1246,17 @@ func TrueDivide(input *Tensor, other any, options ...any) *Tensor {
 // Trunc is torch.trunc: returns a new tensor with the truncated integer values
 // of the elements of input.
 //
+// Shape and dtype: those of input.
+//
 //	torch.trunc(Tensor input, *, Tensor out=None)
 func Trunc(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.trunc", options, input))
 }
 
 // Xlogy is torch.xlogy.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to, the default dtype for integers and bools.
 //
 //	torch.xlogy(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.xlogy(Number self, Tensor other, *, Tensor out=None)

@@ -4,6 +4,8 @@ package torchops
 
 // Absolute is the method absolute.
 //
+// Shape: that of x. Dtype: that of x, the real dtype of a complex one.
+//
 //	x.absolute()
 func (x *Tensor) Absolute() *Tensor {
 	return As[*Tensor](x.callMethod("absolute"))
@@ -11,6 +13,8 @@ func (x *Tensor) Absolute() *Tensor {
 
 // Acos is the method acos: returns a new tensor with the arccosine (in radians)
 // of each element in x.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.acos()
 func (x *Tensor) Acos() *Tensor {
@@ -20,6 +24,8 @@ func (x *Tensor) Acos() *Tensor {
 // Acosh is the method acosh: returns a new tensor with the inverse hyperbolic
 // cosine of the elements of x.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.acosh()
 func (x *Tensor) Acosh() *Tensor {
 	return As[*Tensor](x.callMethod("acosh"))
@@ -27,6 +33,9 @@ func (x *Tensor) Acosh() *Tensor {
 
 // Addcdiv is the method addcdiv: performs the element-wise division of tensor1
 // by tensor2, multiplies the result by the scalar value and adds it to x.
+//
+// Shape: what x, tensor1 and tensor2 broadcast to. Dtype: what the arguments
+// promote to.
 //
 //	x.addcdiv(Tensor tensor1, Tensor tensor2, *, Number value=1)
 func (x *Tensor) Addcdiv(tensor1, tensor2 *Tensor, options ...any) *Tensor {
@@ -37,6 +46,9 @@ func (x *Tensor) Addcdiv(tensor1, tensor2 *Tensor, options ...any) *Tensor {
 // tensor1 by tensor2, multiplies the result by the scalar value and adds it to
 // x.
 //
+// Shape: what x, tensor1 and tensor2 broadcast to. Dtype: what the arguments
+// promote to.
+//
 //	x.addcmul(Tensor tensor1, Tensor tensor2, *, Number value=1)
 func (x *Tensor) Addcmul(tensor1, tensor2 *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("addcmul", options, tensor1, tensor2))
@@ -45,12 +57,17 @@ func (x *Tensor) Addcmul(tensor1, tensor2 *Tensor, options ...any) *Tensor {
 // Angle is the method angle: computes the element-wise angle (in radians) of
 // the given x tensor.
 //
+// Shape: that of x. Dtype: that of x, the real dtype of a complex one, the
+// default dtype for integers and bools.
+//
 //	x.angle()
 func (x *Tensor) Angle() *Tensor {
 	return As[*Tensor](x.callMethod("angle"))
 }
 
 // Arccos is the method arccos.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.arccos()
 func (x *Tensor) Arccos() *Tensor {
@@ -59,12 +76,16 @@ func (x *Tensor) Arccos() *Tensor {
 
 // Arccosh is the method arccosh.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.arccosh()
 func (x *Tensor) Arccosh() *Tensor {
 	return As[*Tensor](x.callMethod("arccosh"))
 }
 
 // Arcsin is the method arcsin.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.arcsin()
 func (x *Tensor) Arcsin() *Tensor {
@@ -73,12 +94,16 @@ func (x *Tensor) Arcsin() *Tensor {
 
 // Arcsinh is the method arcsinh.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.arcsinh()
 func (x *Tensor) Arcsinh() *Tensor {
 	return As[*Tensor](x.callMethod("arcsinh"))
 }
 
 // Arctan is the method arctan.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.arctan()
 func (x *Tensor) Arctan() *Tensor {
@@ -87,12 +112,17 @@ func (x *Tensor) Arctan() *Tensor {
 
 // Arctan2 is the method arctan2.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to,
+// the default dtype for integers and bools.
+//
 //	x.arctan2(Tensor other)
 func (x *Tensor) Arctan2(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("arctan2", other))
 }
 
 // Arctanh is the method arctanh.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.arctanh()
 func (x *Tensor) Arctanh() *Tensor {
@@ -102,6 +132,8 @@ func (x *Tensor) Arctanh() *Tensor {
 // Asin is the method asin: returns a new tensor with the arcsine of the
 // elements (in radians) in the x tensor.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.asin()
 func (x *Tensor) Asin() *Tensor {
 	return As[*Tensor](x.callMethod("asin"))
@@ -109,6 +141,8 @@ func (x *Tensor) Asin() *Tensor {
 
 // Asinh is the method asinh: returns a new tensor with the inverse hyperbolic
 // sine of the elements of x.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.asinh()
 func (x *Tensor) Asinh() *Tensor {
@@ -118,6 +152,8 @@ func (x *Tensor) Asinh() *Tensor {
 // Atan is the method atan: returns a new tensor with the arctangent of the
 // elements (in radians) in the x tensor.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.atan()
 func (x *Tensor) Atan() *Tensor {
 	return As[*Tensor](x.callMethod("atan"))
@@ -125,6 +161,9 @@ func (x *Tensor) Atan() *Tensor {
 
 // Atan2 is the method atan2: element-wise arctangent of input_i / other_i with
 // consideration of the quadrant.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to,
+// the default dtype for integers and bools.
 //
 //	x.atan2(Tensor other)
 func (x *Tensor) Atan2(other *Tensor) *Tensor {
@@ -134,6 +173,8 @@ func (x *Tensor) Atan2(other *Tensor) *Tensor {
 // Atanh is the method atanh: returns a new tensor with the inverse hyperbolic
 // tangent of the elements of x.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.atanh()
 func (x *Tensor) Atanh() *Tensor {
 	return As[*Tensor](x.callMethod("atanh"))
@@ -141,6 +182,8 @@ func (x *Tensor) Atanh() *Tensor {
 
 // BitwiseAnd is the method bitwise_and: computes the bitwise AND of x and
 // other.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
 //
 //	x.bitwise_and(Tensor other)
 //	x.bitwise_and(Number other)
@@ -151,6 +194,8 @@ func (x *Tensor) BitwiseAnd(other any) *Tensor {
 // BitwiseLeftShift is the method bitwise_left_shift: computes the left
 // arithmetic shift of x by other bits.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.bitwise_left_shift(Tensor other)
 //	x.bitwise_left_shift(Number other)
 func (x *Tensor) BitwiseLeftShift(other any) *Tensor {
@@ -160,12 +205,16 @@ func (x *Tensor) BitwiseLeftShift(other any) *Tensor {
 // BitwiseNot is the method bitwise_not: computes the bitwise NOT of the given x
 // tensor.
 //
+// Shape and dtype: those of x.
+//
 //	x.bitwise_not()
 func (x *Tensor) BitwiseNot() *Tensor {
 	return As[*Tensor](x.callMethod("bitwise_not"))
 }
 
 // BitwiseOr is the method bitwise_or: computes the bitwise OR of x and other.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
 //
 //	x.bitwise_or(Tensor other)
 //	x.bitwise_or(Number other)
@@ -176,6 +225,8 @@ func (x *Tensor) BitwiseOr(other any) *Tensor {
 // BitwiseRightShift is the method bitwise_right_shift: computes the right
 // arithmetic shift of x by other bits.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.bitwise_right_shift(Tensor other)
 //	x.bitwise_right_shift(Number other)
 func (x *Tensor) BitwiseRightShift(other any) *Tensor {
@@ -184,6 +235,8 @@ func (x *Tensor) BitwiseRightShift(other any) *Tensor {
 
 // BitwiseXor is the method bitwise_xor: computes the bitwise XOR of x and
 // other.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
 //
 //	x.bitwise_xor(Tensor other)
 //	x.bitwise_xor(Number other)
@@ -194,6 +247,8 @@ func (x *Tensor) BitwiseXor(other any) *Tensor {
 // Ceil is the method ceil: returns a new tensor with the ceil of the elements
 // of x, the smallest integer greater than or equal to each element.
 //
+// Shape and dtype: those of x.
+//
 //	x.ceil()
 func (x *Tensor) Ceil() *Tensor {
 	return As[*Tensor](x.callMethod("ceil"))
@@ -201,12 +256,16 @@ func (x *Tensor) Ceil() *Tensor {
 
 // Chalf is the method chalf: x.chalf() is equivalent to x.to(torch.complex32).
 //
+// Shape: that of x. Dtype: complex32.
+//
 //	x.chalf(*, memory_format? memory_format=None)
 func (x *Tensor) Chalf(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("chalf", options...))
 }
 
 // ClampMax is the method clamp_max.
+//
+// Shape: what x and max broadcast to. Dtype: what the arguments promote to.
 //
 //	x.clamp_max(Tensor max)
 //	x.clamp_max(Number max)
@@ -216,6 +275,8 @@ func (x *Tensor) ClampMax(max any) *Tensor {
 
 // ClampMin is the method clamp_min.
 //
+// Shape: what x and min broadcast to. Dtype: what the arguments promote to.
+//
 //	x.clamp_min(Tensor min)
 //	x.clamp_min(Number min)
 func (x *Tensor) ClampMin(min any) *Tensor {
@@ -223,6 +284,8 @@ func (x *Tensor) ClampMin(min any) *Tensor {
 }
 
 // Clip is the method clip.
+//
+// Shape: what x broadcast to. Dtype: what the arguments promote to.
 //
 //	x.clip(Tensor? min=None, Tensor? max=None)
 //	x.clip(Number? min=None, Number? max=None)
@@ -232,6 +295,8 @@ func (x *Tensor) Clip(options ...any) *Tensor {
 
 // Conj is the method conj: returns a view of x with a flipped conjugate bit.
 //
+// Shape and dtype: those of x.
+//
 //	x.conj()
 func (x *Tensor) Conj() *Tensor {
 	return As[*Tensor](x.callMethod("conj"))
@@ -240,6 +305,8 @@ func (x *Tensor) Conj() *Tensor {
 // ConjPhysical is the method conj_physical: computes the element-wise conjugate
 // of the given x tensor.
 //
+// Shape and dtype: those of x.
+//
 //	x.conj_physical()
 func (x *Tensor) ConjPhysical() *Tensor {
 	return As[*Tensor](x.callMethod("conj_physical"))
@@ -247,6 +314,9 @@ func (x *Tensor) ConjPhysical() *Tensor {
 
 // Copysign is the method copysign: create a new floating-point tensor with the
 // magnitude of x and the sign of other, elementwise.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to,
+// the default dtype for integers and bools.
 //
 //	x.copysign(Tensor other)
 //	x.copysign(Number other)
@@ -257,6 +327,8 @@ func (x *Tensor) Copysign(other any) *Tensor {
 // Cos is the method cos: returns a new tensor with the cosine of the elements
 // of x given in radians.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.cos()
 func (x *Tensor) Cos() *Tensor {
 	return As[*Tensor](x.callMethod("cos"))
@@ -265,6 +337,8 @@ func (x *Tensor) Cos() *Tensor {
 // Cosh is the method cosh: returns a new tensor with the hyperbolic cosine of
 // the elements of x.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.cosh()
 func (x *Tensor) Cosh() *Tensor {
 	return As[*Tensor](x.callMethod("cosh"))
@@ -272,6 +346,8 @@ func (x *Tensor) Cosh() *Tensor {
 
 // Deg2rad is the method deg2rad: returns a new tensor with each of the elements
 // of x converted from angles in degrees to radians.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.deg2rad()
 func (x *Tensor) Deg2rad() *Tensor {
@@ -288,12 +364,17 @@ func (x *Tensor) DenseDim() SymInt {
 
 // Digamma is the method digamma.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.digamma()
 func (x *Tensor) Digamma() *Tensor {
 	return As[*Tensor](x.callMethod("digamma"))
 }
 
 // Divide is the method divide.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to,
+// the default dtype for integers and bools without rounding_mode.
 //
 //	x.divide(Tensor other)
 //	x.divide(Tensor other, *, str? rounding_mode)
@@ -305,12 +386,16 @@ func (x *Tensor) Divide(other any, options ...any) *Tensor {
 
 // Erf is the method erf.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.erf()
 func (x *Tensor) Erf() *Tensor {
 	return As[*Tensor](x.callMethod("erf"))
 }
 
 // Erfc is the method erfc.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.erfc()
 func (x *Tensor) Erfc() *Tensor {
@@ -319,12 +404,16 @@ func (x *Tensor) Erfc() *Tensor {
 
 // Erfinv is the method erfinv.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.erfinv()
 func (x *Tensor) Erfinv() *Tensor {
 	return As[*Tensor](x.callMethod("erfinv"))
 }
 
 // Exp2 is the method exp2.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.exp2()
 func (x *Tensor) Exp2() *Tensor {
@@ -333,12 +422,16 @@ func (x *Tensor) Exp2() *Tensor {
 
 // Expm1 is the method expm1.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.expm1()
 func (x *Tensor) Expm1() *Tensor {
 	return As[*Tensor](x.callMethod("expm1"))
 }
 
 // Fix is the method fix.
+//
+// Shape and dtype: those of x.
 //
 //	x.fix()
 func (x *Tensor) Fix() *Tensor {
@@ -347,6 +440,9 @@ func (x *Tensor) Fix() *Tensor {
 
 // FloatPower is the method float_power: raises x to the power of exponent,
 // elementwise, in double precision.
+//
+// Shape: what x and exponent broadcast to. Dtype: float64, complex128 of
+// complex arguments.
 //
 //	x.float_power(Tensor exponent)
 //	x.float_power(Number exponent)
@@ -357,12 +453,16 @@ func (x *Tensor) FloatPower(exponent any) *Tensor {
 // Floor is the method floor: returns a new tensor with the floor of the
 // elements of x, the largest integer less than or equal to each element.
 //
+// Shape and dtype: those of x.
+//
 //	x.floor()
 func (x *Tensor) Floor() *Tensor {
 	return As[*Tensor](x.callMethod("floor"))
 }
 
 // FloorDivide is the method floor_divide.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
 //
 //	x.floor_divide(Tensor other)
 //	x.floor_divide(Number other)
@@ -372,6 +472,8 @@ func (x *Tensor) FloorDivide(other any) *Tensor {
 
 // Fmax is the method fmax: computes the element-wise maximum of x and other.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.fmax(Tensor other)
 func (x *Tensor) Fmax(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("fmax", other))
@@ -379,12 +481,16 @@ func (x *Tensor) Fmax(other *Tensor) *Tensor {
 
 // Fmin is the method fmin: computes the element-wise minimum of x and other.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.fmin(Tensor other)
 func (x *Tensor) Fmin(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("fmin", other))
 }
 
 // Fmod is the method fmod.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
 //
 //	x.fmod(Tensor other)
 //	x.fmod(Number other)
@@ -394,6 +500,8 @@ func (x *Tensor) Fmod(other any) *Tensor {
 
 // Frac is the method frac.
 //
+// Shape and dtype: those of x.
+//
 //	x.frac()
 func (x *Tensor) Frac() *Tensor {
 	return As[*Tensor](x.callMethod("frac"))
@@ -401,6 +509,8 @@ func (x *Tensor) Frac() *Tensor {
 
 // Frexp is the method frexp: decomposes x into mantissa and exponent tensors
 // such that x = mantissa × 2^exponent.
+//
+// Shape: that of x. Dtype: that of x, int32 for pivots and infos.
 //
 //	x.frexp()
 func (x *Tensor) Frexp() (mantissa, exponent *Tensor) {
@@ -411,12 +521,16 @@ func (x *Tensor) Frexp() (mantissa, exponent *Tensor) {
 // Gcd is the method gcd: computes the element-wise greatest common divisor
 // (GCD) of x and other.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.gcd(Tensor other)
 func (x *Tensor) Gcd(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("gcd", other))
 }
 
 // Greater is the method greater.
+//
+// Shape: what x and other broadcast to. Dtype: bool.
 //
 //	x.greater(Tensor other)
 //	x.greater(Number other)
@@ -427,6 +541,8 @@ func (x *Tensor) Greater(other any) *Tensor {
 // Hardshrink is the method hardshrink: applies the hard shrinkage function
 // element-wise.
 //
+// Shape and dtype: those of x.
+//
 //	x.hardshrink(Number lambd=0.5)
 func (x *Tensor) Hardshrink(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("hardshrink", options...))
@@ -434,6 +550,8 @@ func (x *Tensor) Hardshrink(options ...any) *Tensor {
 
 // Heaviside is the method heaviside: computes the Heaviside step function for
 // each element in x.
+//
+// Shape: what x and values broadcast to. Dtype: what the arguments promote to.
 //
 //	x.heaviside(Tensor values)
 func (x *Tensor) Heaviside(values *Tensor) *Tensor {
@@ -443,12 +561,16 @@ func (x *Tensor) Heaviside(values *Tensor) *Tensor {
 // Hypot is the method hypot: given the legs of a right triangle, return its
 // hypotenuse.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.hypot(Tensor other)
 func (x *Tensor) Hypot(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("hypot", other))
 }
 
 // I0 is the method i0.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.i0()
 func (x *Tensor) I0() *Tensor {
@@ -457,12 +579,16 @@ func (x *Tensor) I0() *Tensor {
 
 // Igamma is the method igamma.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.igamma(Tensor other)
 func (x *Tensor) Igamma(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("igamma", other))
 }
 
 // Igammac is the method igammac.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
 //
 //	x.igammac(Tensor other)
 func (x *Tensor) Igammac(other *Tensor) *Tensor {
@@ -473,6 +599,8 @@ func (x *Tensor) Igammac(other *Tensor) *Tensor {
 // representing if each element of x is "close" to the corresponding element of
 // other.
 //
+// Shape: what x and other broadcast to. Dtype: bool.
+//
 //	x.isclose(Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)
 func (x *Tensor) Isclose(other *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("isclose", options, other))
@@ -480,6 +608,8 @@ func (x *Tensor) Isclose(other *Tensor, options ...any) *Tensor {
 
 // Isfinite is the method isfinite: returns a new tensor with boolean elements
 // representing if each element is finite or not.
+//
+// Shape: that of x. Dtype: bool.
 //
 //	x.isfinite()
 func (x *Tensor) Isfinite() *Tensor {
@@ -489,6 +619,8 @@ func (x *Tensor) Isfinite() *Tensor {
 // Isinf is the method isinf: tests if each element of x is infinite (positive
 // or negative infinity) or not.
 //
+// Shape: that of x. Dtype: bool.
+//
 //	x.isinf()
 func (x *Tensor) Isinf() *Tensor {
 	return As[*Tensor](x.callMethod("isinf"))
@@ -496,6 +628,8 @@ func (x *Tensor) Isinf() *Tensor {
 
 // Isnan is the method isnan: returns a new tensor with boolean elements
 // representing if each element of x is NaN or not.
+//
+// Shape: that of x. Dtype: bool.
 //
 //	x.isnan()
 func (x *Tensor) Isnan() *Tensor {
@@ -505,6 +639,8 @@ func (x *Tensor) Isnan() *Tensor {
 // Isneginf is the method isneginf: tests if each element of x is negative
 // infinity or not.
 //
+// Shape: that of x. Dtype: bool.
+//
 //	x.isneginf()
 func (x *Tensor) Isneginf() *Tensor {
 	return As[*Tensor](x.callMethod("isneginf"))
@@ -512,6 +648,8 @@ func (x *Tensor) Isneginf() *Tensor {
 
 // Isposinf is the method isposinf: tests if each element of x is positive
 // infinity or not.
+//
+// Shape: that of x. Dtype: bool.
 //
 //	x.isposinf()
 func (x *Tensor) Isposinf() *Tensor {
@@ -521,6 +659,8 @@ func (x *Tensor) Isposinf() *Tensor {
 // Isreal is the method isreal: returns a new tensor with boolean elements
 // representing if each element of x is real-valued or not.
 //
+// Shape: that of x. Dtype: bool.
+//
 //	x.isreal()
 func (x *Tensor) Isreal() *Tensor {
 	return As[*Tensor](x.callMethod("isreal"))
@@ -529,12 +669,17 @@ func (x *Tensor) Isreal() *Tensor {
 // Lcm is the method lcm: computes the element-wise least common multiple (LCM)
 // of x and other.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.lcm(Tensor other)
 func (x *Tensor) Lcm(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("lcm", other))
 }
 
 // Ldexp is the method ldexp: multiplies x by 2 other.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to,
+// the default dtype for integers and bools.
 //
 //	x.ldexp(Tensor other)
 func (x *Tensor) Ldexp(other *Tensor) *Tensor {
@@ -545,6 +690,9 @@ func (x *Tensor) Ldexp(other *Tensor) *Tensor {
 // (given by x) and end based on a scalar or tensor weight and returns the
 // resulting out tensor.
 //
+// Shape: what x, end and weight broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	x.lerp(Tensor end, Tensor weight)
 //	x.lerp(Tensor end, Number weight)
 func (x *Tensor) Lerp(end *Tensor, weight any) *Tensor {
@@ -552,6 +700,8 @@ func (x *Tensor) Lerp(end *Tensor, weight any) *Tensor {
 }
 
 // Less is the method less.
+//
+// Shape: what x and other broadcast to. Dtype: bool.
 //
 //	x.less(Tensor other)
 //	x.less(Number other)
@@ -562,6 +712,8 @@ func (x *Tensor) Less(other any) *Tensor {
 // Lgamma is the method lgamma: computes the natural logarithm of the absolute
 // value of the gamma function on x.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.lgamma()
 func (x *Tensor) Lgamma() *Tensor {
 	return As[*Tensor](x.callMethod("lgamma"))
@@ -569,6 +721,8 @@ func (x *Tensor) Lgamma() *Tensor {
 
 // Log10 is the method log10: returns a new tensor with the logarithm to the
 // base 10 of the elements of x.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.log10()
 func (x *Tensor) Log10() *Tensor {
@@ -578,6 +732,8 @@ func (x *Tensor) Log10() *Tensor {
 // Log1p is the method log1p: returns a new tensor with the natural logarithm of
 // (1 + x).
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.log1p()
 func (x *Tensor) Log1p() *Tensor {
 	return As[*Tensor](x.callMethod("log1p"))
@@ -585,6 +741,8 @@ func (x *Tensor) Log1p() *Tensor {
 
 // Log2 is the method log2: returns a new tensor with the logarithm to the base
 // 2 of the elements of x.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.log2()
 func (x *Tensor) Log2() *Tensor {
@@ -594,6 +752,8 @@ func (x *Tensor) Log2() *Tensor {
 // Logaddexp is the method logaddexp: logarithm of the sum of exponentiations of
 // the inputs.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.logaddexp(Tensor other)
 func (x *Tensor) Logaddexp(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("logaddexp", other))
@@ -601,6 +761,8 @@ func (x *Tensor) Logaddexp(other *Tensor) *Tensor {
 
 // Logaddexp2 is the method logaddexp2: logarithm of the sum of exponentiations
 // of the inputs in base-2.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
 //
 //	x.logaddexp2(Tensor other)
 func (x *Tensor) Logaddexp2(other *Tensor) *Tensor {
@@ -610,6 +772,8 @@ func (x *Tensor) Logaddexp2(other *Tensor) *Tensor {
 // LogicalAnd is the method logical_and: computes the element-wise logical AND
 // of the given x tensors.
 //
+// Shape: what x and other broadcast to. Dtype: bool.
+//
 //	x.logical_and(Tensor other)
 func (x *Tensor) LogicalAnd(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("logical_and", other))
@@ -617,6 +781,8 @@ func (x *Tensor) LogicalAnd(other *Tensor) *Tensor {
 
 // LogicalNot is the method logical_not: computes the element-wise logical NOT
 // of the given x tensor.
+//
+// Shape: that of x. Dtype: bool.
 //
 //	x.logical_not()
 func (x *Tensor) LogicalNot() *Tensor {
@@ -626,6 +792,8 @@ func (x *Tensor) LogicalNot() *Tensor {
 // LogicalOr is the method logical_or: computes the element-wise logical OR of
 // the given x tensors.
 //
+// Shape: what x and other broadcast to. Dtype: bool.
+//
 //	x.logical_or(Tensor other)
 func (x *Tensor) LogicalOr(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("logical_or", other))
@@ -634,12 +802,16 @@ func (x *Tensor) LogicalOr(other *Tensor) *Tensor {
 // LogicalXor is the method logical_xor: computes the element-wise logical XOR
 // of the given x tensors.
 //
+// Shape: what x and other broadcast to. Dtype: bool.
+//
 //	x.logical_xor(Tensor other)
 func (x *Tensor) LogicalXor(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("logical_xor", other))
 }
 
 // Logit is the method logit.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.logit(float? eps=None)
 func (x *Tensor) Logit(options ...any) *Tensor {
@@ -649,6 +821,8 @@ func (x *Tensor) Logit(options ...any) *Tensor {
 // Maximum is the method maximum: computes the element-wise maximum of x and
 // other.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.maximum(Tensor other)
 func (x *Tensor) Maximum(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("maximum", other))
@@ -656,6 +830,8 @@ func (x *Tensor) Maximum(other *Tensor) *Tensor {
 
 // Minimum is the method minimum: computes the element-wise minimum of x and
 // other.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
 //
 //	x.minimum(Tensor other)
 func (x *Tensor) Minimum(other *Tensor) *Tensor {
@@ -665,12 +841,16 @@ func (x *Tensor) Minimum(other *Tensor) *Tensor {
 // ModuleLoad is the method module_load: defines how to transform other when
 // loading it into x in nn.Module.load_state_dict.
 //
+// Shape and dtype: those of x.
+//
 //	x.module_load(other, assign = False)
 func (x *Tensor) ModuleLoad(other any, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("module_load", options, other))
 }
 
 // Multiply is the method multiply.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
 //
 //	x.multiply(Tensor other)
 //	x.multiply(Number other)
@@ -682,12 +862,16 @@ func (x *Tensor) Multiply(other any) *Tensor {
 // negative infinity values in x with the values specified by nan, posinf, and
 // neginf, respectively.
 //
+// Shape and dtype: those of x.
+//
 //	x.nan_to_num(float? nan=None, float? posinf=None, float? neginf=None)
 func (x *Tensor) NanToNum(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("nan_to_num", options...))
 }
 
 // Negative is the method negative.
+//
+// Shape and dtype: those of x.
 //
 //	x.negative()
 func (x *Tensor) Negative() *Tensor {
@@ -704,6 +888,8 @@ func (x *Tensor) New(args ...any) *Tensor {
 // Nextafter is the method nextafter: return the next floating-point value after
 // x towards other, elementwise.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.nextafter(Tensor other)
 func (x *Tensor) Nextafter(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("nextafter", other))
@@ -711,12 +897,16 @@ func (x *Tensor) Nextafter(other *Tensor) *Tensor {
 
 // Polygamma is the method polygamma.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.polygamma(int n)
 func (x *Tensor) Polygamma(n int) *Tensor {
 	return As[*Tensor](x.callMethod("polygamma", n))
 }
 
 // Positive is the method positive: returns x.
+//
+// Shape and dtype: those of x.
 //
 //	x.positive()
 func (x *Tensor) Positive() *Tensor {
@@ -726,6 +916,8 @@ func (x *Tensor) Positive() *Tensor {
 // Rad2deg is the method rad2deg: returns a new tensor with each of the elements
 // of x converted from angles in radians to degrees.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.rad2deg()
 func (x *Tensor) Rad2deg() *Tensor {
 	return As[*Tensor](x.callMethod("rad2deg"))
@@ -733,6 +925,8 @@ func (x *Tensor) Rad2deg() *Tensor {
 
 // Reciprocal is the method reciprocal: returns a new tensor with the reciprocal
 // of the elements of x.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.reciprocal()
 func (x *Tensor) Reciprocal() *Tensor {
@@ -742,6 +936,8 @@ func (x *Tensor) Reciprocal() *Tensor {
 // Remainder is the method remainder: computes Python's modulus operation
 // entrywise.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
+//
 //	x.remainder(Tensor other)
 //	x.remainder(Number other)
 func (x *Tensor) Remainder(other any) *Tensor {
@@ -749,6 +945,8 @@ func (x *Tensor) Remainder(other any) *Tensor {
 }
 
 // Round is the method round: rounds elements of x to the nearest integer.
+//
+// Shape and dtype: those of x.
 //
 //	x.round()
 //	x.round(*, int decimals)
@@ -759,6 +957,8 @@ func (x *Tensor) Round(options ...any) *Tensor {
 // Rsqrt is the method rsqrt: returns a new tensor with the reciprocal of the
 // square-root of each of the elements of x.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.rsqrt()
 func (x *Tensor) Rsqrt() *Tensor {
 	return As[*Tensor](x.callMethod("rsqrt"))
@@ -766,6 +966,8 @@ func (x *Tensor) Rsqrt() *Tensor {
 
 // Sgn is the method sgn: this function is an extension of torch.sign() to
 // complex tensors.
+//
+// Shape and dtype: those of x.
 //
 //	x.sgn()
 func (x *Tensor) Sgn() *Tensor {
@@ -775,6 +977,8 @@ func (x *Tensor) Sgn() *Tensor {
 // Sign is the method sign: returns a new tensor with the signs of the elements
 // of x.
 //
+// Shape and dtype: those of x.
+//
 //	x.sign()
 func (x *Tensor) Sign() *Tensor {
 	return As[*Tensor](x.callMethod("sign"))
@@ -782,6 +986,8 @@ func (x *Tensor) Sign() *Tensor {
 
 // Signbit is the method signbit: tests if each element of x has its sign bit
 // set or not.
+//
+// Shape: that of x. Dtype: bool.
 //
 //	x.signbit()
 func (x *Tensor) Signbit() *Tensor {
@@ -791,12 +997,16 @@ func (x *Tensor) Signbit() *Tensor {
 // Sin is the method sin: returns a new tensor with the sine of the elements in
 // the x tensor, where each value in this x tensor is in radians.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.sin()
 func (x *Tensor) Sin() *Tensor {
 	return As[*Tensor](x.callMethod("sin"))
 }
 
 // Sinc is the method sinc.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.sinc()
 func (x *Tensor) Sinc() *Tensor {
@@ -806,6 +1016,8 @@ func (x *Tensor) Sinc() *Tensor {
 // Sinh is the method sinh: returns a new tensor with the hyperbolic sine of the
 // elements of x.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	x.sinh()
 func (x *Tensor) Sinh() *Tensor {
 	return As[*Tensor](x.callMethod("sinh"))
@@ -814,12 +1026,16 @@ func (x *Tensor) Sinh() *Tensor {
 // Square is the method square: returns a new tensor with the square of the
 // elements of x.
 //
+// Shape: that of x. Dtype: that of x, int64 for bools.
+//
 //	x.square()
 func (x *Tensor) Square() *Tensor {
 	return As[*Tensor](x.callMethod("square"))
 }
 
 // Subtract is the method subtract.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to.
 //
 //	x.subtract(Tensor other, *, Number alpha=1)
 //	x.subtract(Number other, Number alpha=1)
@@ -829,6 +1045,8 @@ func (x *Tensor) Subtract(other any, options ...any) *Tensor {
 
 // Tan is the method tan: returns a new tensor with the tangent of the elements
 // in the x tensor, where each value in this x tensor is in radians.
+//
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.tan()
 func (x *Tensor) Tan() *Tensor {
@@ -844,6 +1062,9 @@ func (x *Tensor) ToPaddedTensor(padding float64, options ...any) *Tensor {
 
 // TrueDivide is the method true_divide.
 //
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to,
+// the default dtype for integers and bools.
+//
 //	x.true_divide(Tensor other)
 //	x.true_divide(Number other)
 func (x *Tensor) TrueDivide(other any) *Tensor {
@@ -853,12 +1074,17 @@ func (x *Tensor) TrueDivide(other any) *Tensor {
 // Trunc is the method trunc: returns a new tensor with the truncated integer
 // values of the elements of x.
 //
+// Shape and dtype: those of x.
+//
 //	x.trunc()
 func (x *Tensor) Trunc() *Tensor {
 	return As[*Tensor](x.callMethod("trunc"))
 }
 
 // Xlogy is the method xlogy.
+//
+// Shape: what x and other broadcast to. Dtype: what the arguments promote to,
+// the default dtype for integers and bools.
 //
 //	x.xlogy(Tensor other)
 //	x.xlogy(Number other)

@@ -5,6 +5,8 @@ package torchops
 // Dequantize is the method dequantize: given a quantized Tensor, dequantize it
 // and return the dequantized float Tensor.
 //
+// Shape: that of x. Dtype: dtype, the default one where not given.
+//
 //	x.dequantize()
 func (x *Tensor) Dequantize() *Tensor {
 	return As[*Tensor](x.callMethod("dequantize"))
@@ -14,6 +16,8 @@ func (x *Tensor) Dequantize() *Tensor {
 // returns a CPU Tensor with uint8_t as data type that stores the underlying
 // uint8_t values of the given Tensor.
 //
+// Shape: that of x. Dtype: uint8.
+//
 //	x.int_repr()
 func (x *Tensor) IntRepr() *Tensor {
 	return As[*Tensor](x.callMethod("int_repr"))
@@ -22,6 +26,9 @@ func (x *Tensor) IntRepr() *Tensor {
 // Nanquantile is the method nanquantile: this is a variant of torch.quantile
 // that "ignores" NaN values, computing the quantiles q as if NaN values in x
 // did not exist.
+//
+// Shape: that of x without dim, or with 1 there where keepdim, behind the shape
+// of q; only the shape of q without dim. Dtype: that of x.
 //
 //	x.nanquantile(Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
 //	x.nanquantile(float q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
@@ -80,6 +87,9 @@ func (x *Tensor) Qscheme() any { return x.callMethod("qscheme") }
 // Quantile is the method quantile: computes the q-th quantiles of each row of
 // the x tensor along the dimension dim.
 //
+// Shape: that of x without dim, or with 1 there where keepdim, behind the shape
+// of q; only the shape of q without dim. Dtype: that of x.
+//
 //	x.quantile(Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
 //	x.quantile(float q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
 func (x *Tensor) Quantile(q any, options ...any) *Tensor {
@@ -97,12 +107,16 @@ func ChooseQparamsOptimized(input *Tensor, numel, nBins int, ratio float64, bitW
 // Dequantize is torch.dequantize: returns an fp32 Tensor by dequantizing a
 // quantized Tensor.
 //
+// Shape: that of input. Dtype: dtype, the default one where not given.
+//
 //	torch.dequantize(Tensor input)
 func Dequantize(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.dequantize", input))
 }
 
 // DequantizeTensors is torch.dequantize in the form that returns Tensors.
+//
+// Shape: that of input. Dtype: dtype, the default one where not given.
 //
 //	torch.dequantize(Tensor[] tensors)
 func DequantizeTensors(tensors Seq) Tensors {
@@ -121,6 +135,8 @@ func EmptyQuantized(size Ints, qtensor *Tensor, options ...any) *Tensor {
 // scale, zero_point, quant_min and quant_max, across the channel specified by
 // axis.
 //
+// Shape and dtype: those of input.
+//
 //	torch.fake_quantize_per_channel_affine(Tensor input, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max)
 func FakeQuantizePerChannelAffine(input, scale, zeroPoint *Tensor, axis, quantMin, quantMax int) *Tensor {
 	return As[*Tensor](callFunction("torch.fake_quantize_per_channel_affine", input, scale, zeroPoint, axis, quantMin, quantMax))
@@ -129,6 +145,8 @@ func FakeQuantizePerChannelAffine(input, scale, zeroPoint *Tensor, axis, quantMi
 // FakeQuantizePerTensorAffine is torch.fake_quantize_per_tensor_affine: returns
 // a new tensor with the data in input fake quantized using scale, zero_point,
 // quant_min and quant_max.
+//
+// Shape and dtype: those of input.
 //
 //	torch.fake_quantize_per_tensor_affine(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max)
 //	torch.fake_quantize_per_tensor_affine(Tensor input, float scale, int zero_point, int quant_min, int quant_max)
@@ -199,6 +217,8 @@ func FusedMovingAvgObsFakeQuant(input, observerOn, fakeQuantOn, runningMin, runn
 
 // IntRepr is torch.int_repr.
 //
+// Shape: that of input. Dtype: uint8.
+//
 //	torch.int_repr(Tensor input)
 func IntRepr(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.int_repr", input))
@@ -207,6 +227,9 @@ func IntRepr(input *Tensor) *Tensor {
 // Nanquantile is torch.nanquantile: this is a variant of torch.quantile that
 // "ignores" NaN values, computing the quantiles q as if NaN values in input did
 // not exist.
+//
+// Shape: that of input without dim, or with 1 there where keepdim, behind the
+// shape of q; only the shape of q without dim. Dtype: that of input.
 //
 //	torch.nanquantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor out=None)
 //	torch.nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor out=None)
@@ -250,6 +273,9 @@ func QZeroPoint(input *Tensor) SymInt {
 // Quantile is torch.quantile: computes the q-th quantiles of each row of the
 // input tensor along the dimension dim.
 //
+// Shape: that of input without dim, or with 1 there where keepdim, behind the
+// shape of q; only the shape of q without dim. Dtype: that of input.
+//
 //	torch.quantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor out=None)
 //	torch.quantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor out=None)
 func Quantile(input *Tensor, q any, options ...any) *Tensor {
@@ -259,6 +285,8 @@ func Quantile(input *Tensor, q any, options ...any) *Tensor {
 // QuantizePerChannel is torch.quantize_per_channel: converts a float tensor to
 // a per-channel quantized tensor with given scales and zero points.
 //
+// Shape and dtype: those of input.
+//
 //	torch.quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, dtype dtype)
 func QuantizePerChannel(input, scales, zeroPoints *Tensor, axis int, dtype DType) *Tensor {
 	return As[*Tensor](callFunction("torch.quantize_per_channel", input, scales, zeroPoints, axis, dtype))
@@ -266,6 +294,8 @@ func QuantizePerChannel(input, scales, zeroPoints *Tensor, axis int, dtype DType
 
 // QuantizePerTensor is torch.quantize_per_tensor: converts a float tensor to a
 // quantized tensor with given scale and zero point.
+//
+// Shape and dtype: those of input.
 //
 //	torch.quantize_per_tensor(Tensor input, Tensor scale, Tensor zero_point, dtype dtype)
 //	torch.quantize_per_tensor(Tensor input, float scale, int zero_point, dtype dtype)
@@ -276,6 +306,8 @@ func QuantizePerTensor(input *Tensor, scale, zeroPoint any, dtype DType) *Tensor
 // QuantizePerTensorTensors is torch.quantize_per_tensor in the form that
 // returns Tensors.
 //
+// Shape and dtype: those of input.
+//
 //	torch.quantize_per_tensor(Tensor[] tensors, Tensor scales, Tensor zero_points, dtype dtype)
 func QuantizePerTensorTensors(tensors Seq, scales, zeroPoints *Tensor, dtype DType) Tensors {
 	return As[Tensors](callFunction("torch.quantize_per_tensor", tensors.sequence(), scales, zeroPoints, dtype))
@@ -284,6 +316,8 @@ func QuantizePerTensorTensors(tensors Seq, scales, zeroPoints *Tensor, dtype DTy
 // QuantizePerTensorDynamic is torch.quantize_per_tensor_dynamic: converts a
 // float tensor to a quantized tensor with scale and zero_point calculated
 // dynamically based on the input.
+//
+// Shape and dtype: those of input.
 //
 //	torch.quantize_per_tensor_dynamic(Tensor input, dtype dtype, bool reduce_range)
 func QuantizePerTensorDynamic(input *Tensor, dtype DType, reduceRange bool) *Tensor {

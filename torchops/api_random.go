@@ -5,6 +5,8 @@ package torchops
 // Bernoulli is the method bernoulli: draws binary random numbers (0 or 1) from
 // a Bernoulli distribution.
 //
+// Shape and dtype: those of x.
+//
 //	x.bernoulli(*, Generator? generator=None)
 //	x.bernoulli(float p, *, Generator? generator=None)
 func (x *Tensor) Bernoulli(options ...any) *Tensor {
@@ -12,6 +14,8 @@ func (x *Tensor) Bernoulli(options ...any) *Tensor {
 }
 
 // BernoulliInPlace is the method bernoulli_.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.bernoulli_(Tensor p, *, Generator? generator=None)
 //	x.bernoulli_(float p=0.5, *, Generator? generator=None)
@@ -21,12 +25,16 @@ func (x *Tensor) BernoulliInPlace(options ...any) *Tensor {
 
 // CauchyInPlace is the method cauchy_.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.cauchy_(float median=0, float sigma=1, *, Generator? generator=None)
 func (x *Tensor) CauchyInPlace(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("cauchy_", options...))
 }
 
 // ExponentialInPlace is the method exponential_.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.exponential_(float lambd=1, *, Generator? generator=None)
 func (x *Tensor) ExponentialInPlace(options ...any) *Tensor {
@@ -35,12 +43,16 @@ func (x *Tensor) ExponentialInPlace(options ...any) *Tensor {
 
 // GeometricInPlace is the method geometric_.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.geometric_(float p, *, Generator? generator=None)
 func (x *Tensor) GeometricInPlace(p float64, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("geometric_", options, p))
 }
 
 // LogNormalInPlace is the method log_normal_.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.log_normal_(float mean=1, float std=2, *, Generator? generator=None)
 func (x *Tensor) LogNormalInPlace(options ...any) *Tensor {
@@ -53,6 +65,9 @@ func (x *Tensor) LogNormalInPlace(options ...any) *Tensor {
 // torch.distributions.multinomial.Multinomial for more details) probability
 // distribution located in the corresponding row of tensor x.
 //
+// Shape: that of x with num_samples in the place of the last size. Dtype:
+// int64.
+//
 //	x.multinomial(int num_samples, bool replacement=False, *, Generator? generator=None)
 func (x *Tensor) Multinomial(numSamples Int, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("multinomial", options, numSamples))
@@ -61,6 +76,8 @@ func (x *Tensor) Multinomial(numSamples Int, options ...any) *Tensor {
 // NormalInPlace is the method normal_: fills x tensor with elements samples
 // from the normal distribution parameterized by mean and std.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.normal_(float mean=0, float std=1, *, Generator? generator=None)
 func (x *Tensor) NormalInPlace(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("normal_", options...))
@@ -68,6 +85,8 @@ func (x *Tensor) NormalInPlace(options ...any) *Tensor {
 
 // RandomInPlace is the method random_: fills x tensor with numbers sampled from
 // the discrete uniform distribution over [from, to - 1].
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.random_(*, Generator? generator=None)
 //	x.random_(int from, int? to, *, Generator? generator=None)
@@ -78,6 +97,8 @@ func (x *Tensor) RandomInPlace(options ...any) *Tensor {
 
 // UniformInPlace is the method uniform_.
 //
+// It returns x itself, written to: shape and dtype stay.
+//
 //	x.uniform_(float from=0, float to=1, *, Generator? generator=None)
 func (x *Tensor) UniformInPlace(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("uniform_", options...))
@@ -86,6 +107,8 @@ func (x *Tensor) UniformInPlace(options ...any) *Tensor {
 // Bernoulli is torch.bernoulli: draws binary random numbers (0 or 1) from a
 // Bernoulli distribution.
 //
+// Shape and dtype: those of input.
+//
 //	torch.bernoulli(Tensor input, *, Generator? generator=None, Tensor out=None)
 //	torch.bernoulli(Tensor input, float p, *, Generator? generator=None)
 func Bernoulli(input *Tensor, options ...any) *Tensor {
@@ -93,6 +116,9 @@ func Bernoulli(input *Tensor, options ...any) *Tensor {
 }
 
 // Binomial is torch.binomial.
+//
+// Shape: what count and prob broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.binomial(Tensor count, Tensor prob, Generator? generator=None)
 func Binomial(count, prob *Tensor, options ...any) *Tensor {
@@ -119,6 +145,9 @@ func InitialSeed() any { return callFunction("torch.initial_seed") }
 // more details) probability distribution located in the corresponding row of
 // tensor input.
 //
+// Shape: that of input with num_samples in the place of the last size. Dtype:
+// int64.
+//
 //	torch.multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor out=None)
 func Multinomial(input *Tensor, numSamples Int, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.multinomial", options, input, numSamples))
@@ -126,6 +155,9 @@ func Multinomial(input *Tensor, numSamples Int, options ...any) *Tensor {
 
 // Normal is torch.normal: returns a tensor of random numbers drawn from
 // separate normal distributions whose mean and standard deviation are given.
+//
+// Shape: what mean and std broadcast to, size where both are numbers. Dtype:
+// that of mean or std; dtype, the default one, where both are numbers.
 //
 //	torch.normal(Tensor mean, Tensor std, *, Generator? generator=None, Tensor out=None)
 //	torch.normal(Tensor mean, float std=1, *, Generator? generator=None, Tensor out=None)
@@ -139,6 +171,8 @@ func Normal(mean any, options ...any) *Tensor {
 // each element sampled from a Poisson distribution with rate parameter given by
 // the corresponding element in input i.e.,.
 //
+// Shape and dtype: those of input.
+//
 //	torch.poisson(Tensor input, Generator? generator=None)
 func Poisson(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.poisson", options, input))
@@ -150,6 +184,8 @@ func Poisson(input *Tensor, options ...any) *Tensor {
 // torch.rand(input.size(), dtype=input.dtype, layout=input.layout,
 // device=input.device).
 //
+// Shape and dtype: those of input.
+//
 //	torch.rand_like(Tensor input, *, Generator? generator, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.rand_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func RandLike(input *Tensor, options ...any) *Tensor {
@@ -158,6 +194,8 @@ func RandLike(input *Tensor, options ...any) *Tensor {
 
 // Randint is torch.randint: returns a tensor filled with random integers
 // generated uniformly between low (inclusive) and high (exclusive).
+//
+// Shape: size. Dtype: int64.
 //
 //	torch.randint(int high, int[] size, *, Generator? generator, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.randint(int high, int[] size, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
@@ -170,6 +208,8 @@ func Randint(high Int, size any, options ...any) *Tensor {
 // RandintLike is torch.randint_like: returns a tensor with the same shape as
 // Tensor input filled with random integers generated uniformly between low
 // (inclusive) and high (exclusive).
+//
+// Shape and dtype: those of input.
 //
 //	torch.randint_like(Tensor input, int low, int high, *, Generator? generator, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.randint_like(Tensor input, int low, int high, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
@@ -185,6 +225,8 @@ func RandintLike(input *Tensor, low any, options ...any) *Tensor {
 // that is filled with random numbers from a normal distribution with mean 0 and
 // variance 1.
 //
+// Shape and dtype: those of input.
+//
 //	torch.randn_like(Tensor input, *, Generator? generator, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.randn_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func RandnLike(input *Tensor, options ...any) *Tensor {
@@ -194,6 +236,8 @@ func RandnLike(input *Tensor, options ...any) *Tensor {
 // Randperm is torch.randperm: returns a random permutation of integers from 0
 // to n - 1.
 //
+// Shape: (n). Dtype: int64.
+//
 //	torch.randperm(int n, *, Generator? generator, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.randperm(int n, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Randperm(n Int, options ...any) *Tensor {
@@ -202,12 +246,16 @@ func Randperm(n Int, options ...any) *Tensor {
 
 // Rrelu is torch.rrelu.
 //
+// Shape and dtype: those of input.
+//
 //	torch.rrelu(Tensor input, Number lower=0.125, Number upper=0.3333333333333333, bool training=False, Generator? generator=None)
 func Rrelu(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.rrelu", options, input))
 }
 
 // RreluInPlace is torch.rrelu_: in-place version of rrelu.
+//
+// It returns input itself, written to: shape and dtype stay.
 //
 //	torch.rrelu_(Tensor input, Number lower=0.125, Number upper=0.3333333333333333, bool training=False, Generator? generator=None)
 func RreluInPlace(input *Tensor, options ...any) *Tensor {

@@ -4,6 +4,9 @@ package torchops
 
 // All is the method all: tests if all elements in x evaluate to True.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: bool, uint8 for uint8.
+//
 //	x.all()
 //	x.all(int[]? dim=None, bool keepdim=False)
 //	x.all(int dim, bool keepdim=False)
@@ -14,6 +17,9 @@ func (x *Tensor) All(options ...any) *Tensor {
 // Amax is the method amax: returns the maximum value of each slice of the x
 // tensor in the given dimension(s) dim.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x.
+//
 //	x.amax(int[1] dim=None, bool keepdim=False)
 func (x *Tensor) Amax(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("amax", options...))
@@ -21,6 +27,9 @@ func (x *Tensor) Amax(options ...any) *Tensor {
 
 // Amin is the method amin: returns the minimum value of each slice of the x
 // tensor in the given dimension(s) dim.
+//
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x.
 //
 //	x.amin(int[1] dim=None, bool keepdim=False)
 func (x *Tensor) Amin(options ...any) *Tensor {
@@ -30,6 +39,9 @@ func (x *Tensor) Amin(options ...any) *Tensor {
 // Aminmax is the method aminmax: computes the minimum and maximum values of the
 // x tensor.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x.
+//
 //	x.aminmax(*, int? dim=None, bool keepdim=False)
 func (x *Tensor) Aminmax(options ...any) (min, max *Tensor) {
 	list := As[Tensors](x.callMethod("aminmax", options...))
@@ -37,6 +49,9 @@ func (x *Tensor) Aminmax(options ...any) (min, max *Tensor) {
 }
 
 // Any is the method any: tests if any element in x evaluates to True.
+//
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: bool, uint8 for uint8.
 //
 //	x.any()
 //	x.any(int[]? dim=None, bool keepdim=False)
@@ -48,6 +63,9 @@ func (x *Tensor) Any(options ...any) *Tensor {
 // Argmin is the method argmin: returns the indices of the minimum value(s) of
 // the flattened tensor or along a dimension.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: int64.
+//
 //	x.argmin(int? dim=None, bool keepdim=False)
 func (x *Tensor) Argmin(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("argmin", options...))
@@ -55,6 +73,8 @@ func (x *Tensor) Argmin(options ...any) *Tensor {
 
 // Argsort is the method argsort: returns the indices that sort a tensor along a
 // given dimension in ascending order by value.
+//
+// Shape: that of x. Dtype: int64.
 //
 //	x.argsort(*, bool stable, int dim=-1, bool descending=False)
 //	x.argsort(int dim=-1, bool descending=False)
@@ -65,6 +85,9 @@ func (x *Tensor) Argsort(options ...any) *Tensor {
 // Bincount is the method bincount: count the frequency of each value in an
 // array of non-negative ints.
 //
+// Shape: one dimension, whose size the elements decide. Dtype: int64, float64
+// with weights, float32 where these are.
+//
 //	x.bincount(Tensor? weights=None, int minlength=0)
 func (x *Tensor) Bincount(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("bincount", options...))
@@ -73,6 +96,9 @@ func (x *Tensor) Bincount(options ...any) *Tensor {
 // Corrcoef is the method corrcoef: estimates the Pearson product-moment
 // correlation coefficient matrix of the variables given by the x matrix, where
 // rows are the variables and columns are the observations.
+//
+// Shape: (n, n) of n variables in rows; () of one alone. Dtype: that of x, the
+// default dtype for integers and bools.
 //
 //	x.corrcoef()
 func (x *Tensor) Corrcoef() *Tensor {
@@ -83,6 +109,9 @@ func (x *Tensor) Corrcoef() *Tensor {
 // by the x matrix, where rows are the variables and columns are the
 // observations.
 //
+// Shape: (n, n) of n variables in rows; () of one alone. Dtype: that of x, the
+// default dtype for integers and bools.
+//
 //	x.cov(*, int correction=1, Tensor? fweights=None, Tensor? aweights=None)
 func (x *Tensor) Cov(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("cov", options...))
@@ -90,6 +119,8 @@ func (x *Tensor) Cov(options ...any) *Tensor {
 
 // Cummax is the method cummax: returns a namedtuple (values, indices) where
 // values is the cumulative maximum of elements of x in the dimension dim.
+//
+// Shape: that of x. Dtype: that of x for the values, int64 for the places.
 //
 //	x.cummax(int dim)
 func (x *Tensor) Cummax(dim int) (values, indices *Tensor) {
@@ -100,6 +131,8 @@ func (x *Tensor) Cummax(dim int) (values, indices *Tensor) {
 // Cummin is the method cummin: returns a namedtuple (values, indices) where
 // values is the cumulative minimum of elements of x in the dimension dim.
 //
+// Shape: that of x. Dtype: that of x for the values, int64 for the places.
+//
 //	x.cummin(int dim)
 func (x *Tensor) Cummin(dim int) (values, indices *Tensor) {
 	list := As[Tensors](x.callMethod("cummin", dim))
@@ -109,12 +142,16 @@ func (x *Tensor) Cummin(dim int) (values, indices *Tensor) {
 // Cumprod is the method cumprod: returns the cumulative product of elements of
 // x in the dimension dim.
 //
+// Shape: that of x. Dtype: that of x, int64 for integers and bools.
+//
 //	x.cumprod(int dim, *, dtype? dtype=None)
 func (x *Tensor) Cumprod(dim int, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("cumprod", options, dim))
 }
 
 // CumprodInPlace is the method cumprod_: in-place version of Tensor.cumprod.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.cumprod_(int dim, *, dtype? dtype=None)
 func (x *Tensor) CumprodInPlace(dim int, options ...any) *Tensor {
@@ -124,12 +161,16 @@ func (x *Tensor) CumprodInPlace(dim int, options ...any) *Tensor {
 // Cumsum is the method cumsum: returns the cumulative sum of elements of x in
 // the dimension dim.
 //
+// Shape: that of x. Dtype: that of x, int64 for integers and bools.
+//
 //	x.cumsum(int dim, *, dtype? dtype=None)
 func (x *Tensor) Cumsum(dim int, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("cumsum", options, dim))
 }
 
 // CumsumInPlace is the method cumsum_: in-place version of Tensor.cumsum.
+//
+// It returns x itself, written to: shape and dtype stay.
 //
 //	x.cumsum_(int dim, *, dtype? dtype=None)
 func (x *Tensor) CumsumInPlace(dim int, options ...any) *Tensor {
@@ -139,6 +180,9 @@ func (x *Tensor) CumsumInPlace(dim int, options ...any) *Tensor {
 // Diff is the method diff: computes the n-th forward difference along the given
 // dimension.
 //
+// Shape: that of x with n fewer at dim (the last where not given), after the
+// sizes of prepend and append are added. Dtype: that of x.
+//
 //	x.diff(int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None)
 func (x *Tensor) Diff(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("diff", options...))
@@ -147,12 +191,17 @@ func (x *Tensor) Diff(options ...any) *Tensor {
 // HashTensor is the method hash_tensor: returns a hash of all elements in the x
 // tensor.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: uint64.
+//
 //	x.hash_tensor(int[1] dim=None, *, bool keepdim=False, int mode=0)
 func (x *Tensor) HashTensor(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("hash_tensor", options...))
 }
 
 // Histc is the method histc: computes the histogram of a tensor.
+//
+// Shape: (bins), and (bins + 1) for the edges. Dtype: that of x.
 //
 //	x.histc(int bins=100, Number min=0, Number max=0)
 func (x *Tensor) Histc(options ...any) *Tensor {
@@ -161,6 +210,8 @@ func (x *Tensor) Histc(options ...any) *Tensor {
 
 // Histogram is the method histogram: computes a histogram of the values in a
 // tensor.
+//
+// Shape: (bins), and (bins + 1) for the edges. Dtype: that of x.
 //
 //	x.histogram(Tensor bins, *, Tensor? weight=None, bool density=False)
 //	x.histogram(int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False)
@@ -173,6 +224,9 @@ func (x *Tensor) Histogram(options ...any) (hist, binEdges *Tensor) {
 // values is the k th smallest element of each row of the x tensor in the given
 // dimension dim.
 //
+// Shape: that of x without dim (the last where not given), or with 1 there
+// where keepdim. Dtype: that of x for the values, int64 for the places.
+//
 //	x.kthvalue(int k, int dim=-1, bool keepdim=False)
 func (x *Tensor) Kthvalue(k Int, options ...any) (values, indices *Tensor) {
 	list := As[Tensors](x.callMethodWith("kthvalue", options, k))
@@ -183,6 +237,8 @@ func (x *Tensor) Kthvalue(k Int, options ...any) (values, indices *Tensor) {
 // cumulative summation of the exponentiation of elements of x in the dimension
 // dim.
 //
+// Shape and dtype: those of x.
+//
 //	x.logcumsumexp(int dim)
 func (x *Tensor) Logcumsumexp(dim int) *Tensor {
 	return As[*Tensor](x.callMethod("logcumsumexp", dim))
@@ -190,6 +246,9 @@ func (x *Tensor) Logcumsumexp(dim int) *Tensor {
 
 // Logsumexp is the method logsumexp: returns the log of summed exponentials of
 // each row of the x tensor in the given dimension dim.
+//
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x, the default dtype for integers and bools.
 //
 //	x.logsumexp(int[1] dim, bool keepdim=False)
 func (x *Tensor) Logsumexp(dim Ints, options ...any) *Tensor {
@@ -199,6 +258,10 @@ func (x *Tensor) Logsumexp(dim Ints, options ...any) *Tensor {
 // Max is the method max: returns the maximum value of all elements in the x
 // tensor.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim;
+// what both broadcast to with other. Dtype: that of x for the values, int64 for
+// the places; what both promote to with other.
+//
 //	x.max()
 //	x.max(Tensor other)
 func (x *Tensor) Max(options ...any) *Tensor {
@@ -206,6 +269,10 @@ func (x *Tensor) Max(options ...any) *Tensor {
 }
 
 // MaxDim is the method max in the form that returns values and indices.
+//
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim;
+// what both broadcast to with other. Dtype: that of x for the values, int64 for
+// the places; what both promote to with other.
 //
 //	x.max(int dim, bool keepdim=False)
 func (x *Tensor) MaxDim(dim int, options ...any) (values, indices *Tensor) {
@@ -215,12 +282,18 @@ func (x *Tensor) MaxDim(dim int, options ...any) (values, indices *Tensor) {
 
 // Median is the method median: returns the median of the values in x.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x for the values, int64 for the places.
+//
 //	x.median()
 func (x *Tensor) Median() *Tensor {
 	return As[*Tensor](x.callMethod("median"))
 }
 
 // MedianDim is the method median in the form that returns values and indices.
+//
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x for the values, int64 for the places.
 //
 //	x.median(int dim, bool keepdim=False)
 func (x *Tensor) MedianDim(dim int, options ...any) (values, indices *Tensor) {
@@ -231,6 +304,10 @@ func (x *Tensor) MedianDim(dim int, options ...any) (values, indices *Tensor) {
 // Min is the method min: returns the minimum value of all elements in the x
 // tensor.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim;
+// what both broadcast to with other. Dtype: that of x for the values, int64 for
+// the places; what both promote to with other.
+//
 //	x.min()
 //	x.min(Tensor other)
 func (x *Tensor) Min(options ...any) *Tensor {
@@ -238,6 +315,10 @@ func (x *Tensor) Min(options ...any) *Tensor {
 }
 
 // MinDim is the method min in the form that returns values and indices.
+//
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim;
+// what both broadcast to with other. Dtype: that of x for the values, int64 for
+// the places; what both promote to with other.
 //
 //	x.min(int dim, bool keepdim=False)
 func (x *Tensor) MinDim(dim int, options ...any) (values, indices *Tensor) {
@@ -250,6 +331,9 @@ func (x *Tensor) MinDim(dim int, options ...any) (values, indices *Tensor) {
 // i.e. a value which appears most often in that row, and indices is the index
 // location of each mode value found.
 //
+// Shape: that of x without dim (the last where not given), or with 1 there
+// where keepdim. Dtype: that of x for the values, int64 for the places.
+//
 //	x.mode(int dim=-1, bool keepdim=False)
 func (x *Tensor) Mode(options ...any) (values, indices *Tensor) {
 	list := As[Tensors](x.callMethod("mode", options...))
@@ -259,6 +343,8 @@ func (x *Tensor) Mode(options ...any) (values, indices *Tensor) {
 // Msort is the method msort: sorts the elements of the x tensor along its first
 // dimension in ascending order by value.
 //
+// Shape and dtype: those of x.
+//
 //	x.msort()
 func (x *Tensor) Msort() *Tensor {
 	return As[*Tensor](x.callMethod("msort"))
@@ -266,6 +352,9 @@ func (x *Tensor) Msort() *Tensor {
 
 // Nanmean is the method nanmean: computes the mean of all non-NaN elements
 // along the specified dimensions.
+//
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x.
 //
 //	x.nanmean(int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None)
 func (x *Tensor) Nanmean(options ...any) *Tensor {
@@ -275,6 +364,9 @@ func (x *Tensor) Nanmean(options ...any) *Tensor {
 // Nanmedian is the method nanmedian: returns the median of the values in x,
 // ignoring NaN values.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x for the values, int64 for the places.
+//
 //	x.nanmedian()
 func (x *Tensor) Nanmedian() *Tensor {
 	return As[*Tensor](x.callMethod("nanmedian"))
@@ -282,6 +374,9 @@ func (x *Tensor) Nanmedian() *Tensor {
 
 // NanmedianDim is the method nanmedian in the form that returns values and
 // indices.
+//
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x for the values, int64 for the places.
 //
 //	x.nanmedian(int dim, bool keepdim=False)
 func (x *Tensor) NanmedianDim(dim int, options ...any) (values, indices *Tensor) {
@@ -292,12 +387,18 @@ func (x *Tensor) NanmedianDim(dim int, options ...any) (values, indices *Tensor)
 // Nansum is the method nansum: returns the sum of all elements, treating Not a
 // Numbers (NaNs) as zero.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x, int64 for integers and bools.
+//
 //	x.nansum(int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None)
 func (x *Tensor) Nansum(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("nansum", options...))
 }
 
 // Prod is the method prod: returns the product of all elements in the x tensor.
+//
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x, int64 for integers and bools.
 //
 //	x.prod(*, dtype? dtype=None)
 //	x.prod(int dim, bool keepdim=False, *, dtype? dtype=None)
@@ -307,6 +408,8 @@ func (x *Tensor) Prod(options ...any) *Tensor {
 
 // Sort is the method sort: sorts the elements of the x tensor along a given
 // dimension in ascending order by value.
+//
+// Shape: that of x. Dtype: that of x for the values, int64 for the places.
 //
 //	x.sort(*, bool? stable, int dim=-1, bool descending=False)
 //	x.sort(int dim=-1, bool descending=False)
@@ -319,6 +422,9 @@ func (x *Tensor) Sort(options ...any) (values, indices *Tensor) {
 // specified by dim. dim can be a single dimension, list of dimensions, or None
 // to reduce over all dimensions.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x, the real dtype of a complex one.
+//
 //	x.std(int[1]? dim, bool unbiased=True, bool keepdim=False)
 //	x.std(int[1]? dim=None, *, Number? correction=None, bool keepdim=False)
 //	x.std(bool unbiased=True)
@@ -329,6 +435,8 @@ func (x *Tensor) Std(options ...any) *Tensor {
 // SumToSize is the method sum_to_size: sum this tensor to size. size must be
 // broadcastable to this tensor size.
 //
+// Shape: size. Dtype: that of x, int64 for integers and bools.
+//
 //	x.sum_to_size(int[] size)
 func (x *Tensor) SumToSize(size ...Int) *Tensor {
 	return As[*Tensor](x.callMethod("sum_to_size", size...))
@@ -336,6 +444,9 @@ func (x *Tensor) SumToSize(size ...Int) *Tensor {
 
 // Topk is the method topk: returns the k largest elements of the given x tensor
 // along a given dimension.
+//
+// Shape: that of x with k at dim (the last where not given). Dtype: that of x
+// for the values, int64 for the places.
 //
 //	x.topk(int k, int dim=-1, bool largest=True, bool sorted=True)
 func (x *Tensor) Topk(k Int, options ...any) (values, indices *Tensor) {
@@ -345,6 +456,10 @@ func (x *Tensor) Topk(k Int, options ...any) (values, indices *Tensor) {
 
 // Unique is the method unique: returns the unique elements of the x tensor.
 //
+// Shape: one dimension, or that of x with another size at dim: the elements
+// decide; inverse indices have that of x, or the size of dim. Dtype: that of x,
+// int64 for places and counts.
+//
 //	x.unique(sorted = True, return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) Unique(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("unique", options...))
@@ -352,6 +467,10 @@ func (x *Tensor) Unique(options ...any) *Tensor {
 
 // UniqueInverse is the method unique with return_inverse=true: returns the
 // unique elements of the x tensor.
+//
+// Shape: one dimension, or that of x with another size at dim: the elements
+// decide; inverse indices have that of x, or the size of dim. Dtype: that of x,
+// int64 for places and counts.
 //
 //	x.unique(sorted = True, return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueInverse(options ...any) (output, inverse *Tensor) {
@@ -362,6 +481,10 @@ func (x *Tensor) UniqueInverse(options ...any) (output, inverse *Tensor) {
 // UniqueCounts is the method unique with return_counts=true: returns the unique
 // elements of the x tensor.
 //
+// Shape: one dimension, or that of x with another size at dim: the elements
+// decide; inverse indices have that of x, or the size of dim. Dtype: that of x,
+// int64 for places and counts.
+//
 //	x.unique(sorted = True, return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueCounts(options ...any) (output, counts *Tensor) {
 	list := As[Tensors](x.callMethod("unique", append(with(options), Kw("return_counts", true))...))
@@ -370,6 +493,10 @@ func (x *Tensor) UniqueCounts(options ...any) (output, counts *Tensor) {
 
 // UniqueAll is the method unique with return_inverse=true and
 // return_counts=true: returns the unique elements of the x tensor.
+//
+// Shape: one dimension, or that of x with another size at dim: the elements
+// decide; inverse indices have that of x, or the size of dim. Dtype: that of x,
+// int64 for places and counts.
 //
 //	x.unique(sorted = True, return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueAll(options ...any) (output, inverse, counts *Tensor) {
@@ -380,6 +507,10 @@ func (x *Tensor) UniqueAll(options ...any) (output, inverse, counts *Tensor) {
 // UniqueConsecutive is the method unique_consecutive: eliminates all but the
 // first element from every consecutive group of equivalent elements.
 //
+// Shape: one dimension, or that of x with another size at dim: the elements
+// decide; inverse indices have that of x, or the size of dim. Dtype: that of x,
+// int64 for places and counts.
+//
 //	x.unique_consecutive(return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueConsecutive(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("unique_consecutive", options...))
@@ -388,6 +519,10 @@ func (x *Tensor) UniqueConsecutive(options ...any) *Tensor {
 // UniqueConsecutiveInverse is the method unique_consecutive with
 // return_inverse=true: eliminates all but the first element from every
 // consecutive group of equivalent elements.
+//
+// Shape: one dimension, or that of x with another size at dim: the elements
+// decide; inverse indices have that of x, or the size of dim. Dtype: that of x,
+// int64 for places and counts.
 //
 //	x.unique_consecutive(return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueConsecutiveInverse(options ...any) (output, inverse *Tensor) {
@@ -399,6 +534,10 @@ func (x *Tensor) UniqueConsecutiveInverse(options ...any) (output, inverse *Tens
 // return_counts=true: eliminates all but the first element from every
 // consecutive group of equivalent elements.
 //
+// Shape: one dimension, or that of x with another size at dim: the elements
+// decide; inverse indices have that of x, or the size of dim. Dtype: that of x,
+// int64 for places and counts.
+//
 //	x.unique_consecutive(return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueConsecutiveCounts(options ...any) (output, counts *Tensor) {
 	list := As[Tensors](x.callMethod("unique_consecutive", append(with(options), Kw("return_counts", true))...))
@@ -408,6 +547,10 @@ func (x *Tensor) UniqueConsecutiveCounts(options ...any) (output, counts *Tensor
 // UniqueConsecutiveAll is the method unique_consecutive with
 // return_inverse=true and return_counts=true: eliminates all but the first
 // element from every consecutive group of equivalent elements.
+//
+// Shape: one dimension, or that of x with another size at dim: the elements
+// decide; inverse indices have that of x, or the size of dim. Dtype: that of x,
+// int64 for places and counts.
 //
 //	x.unique_consecutive(return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueConsecutiveAll(options ...any) (output, inverse, counts *Tensor) {
@@ -419,6 +562,9 @@ func (x *Tensor) UniqueConsecutiveAll(options ...any) (output, inverse, counts *
 // by dim. dim can be a single dimension, list of dimensions, or None to reduce
 // over all dimensions.
 //
+// Shape: that of x without dim, or with 1 there where keepdim; () without dim.
+// Dtype: that of x, the real dtype of a complex one.
+//
 //	x.var(int[1]? dim, bool unbiased=True, bool keepdim=False)
 //	x.var(int[1]? dim=None, *, Number? correction=None, bool keepdim=False)
 //	x.var(bool unbiased=True)
@@ -427,6 +573,9 @@ func (x *Tensor) Var(options ...any) *Tensor {
 }
 
 // All is torch.all: tests if all elements in input evaluate to True.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: bool, uint8 for uint8.
 //
 //	torch.all(Tensor input, *, Tensor out=None)
 //	torch.all(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor out=None)
@@ -438,6 +587,9 @@ func All(input *Tensor, options ...any) *Tensor {
 // Amax is torch.amax: returns the maximum value of each slice of the input
 // tensor in the given dimension(s) dim.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input.
+//
 //	torch.amax(Tensor input, int[1] dim=None, bool keepdim=False, *, Tensor out=None)
 func Amax(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.amax", options, input))
@@ -445,6 +597,9 @@ func Amax(input *Tensor, options ...any) *Tensor {
 
 // Amin is torch.amin: returns the minimum value of each slice of the input
 // tensor in the given dimension(s) dim.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input.
 //
 //	torch.amin(Tensor input, int[1] dim=None, bool keepdim=False, *, Tensor out=None)
 func Amin(input *Tensor, options ...any) *Tensor {
@@ -454,6 +609,9 @@ func Amin(input *Tensor, options ...any) *Tensor {
 // Aminmax is torch.aminmax: computes the minimum and maximum values of the
 // input tensor.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input.
+//
 //	torch.aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor[2] out=None)
 func Aminmax(input *Tensor, options ...any) (min, max *Tensor) {
 	list := As[Tensors](callFunctionWith("torch.aminmax", options, input))
@@ -461,6 +619,9 @@ func Aminmax(input *Tensor, options ...any) (min, max *Tensor) {
 }
 
 // Any is torch.any: tests if any element in input evaluates to True.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: bool, uint8 for uint8.
 //
 //	torch.any(Tensor input, *, Tensor out=None)
 //	torch.any(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor out=None)
@@ -472,6 +633,9 @@ func Any(input *Tensor, options ...any) *Tensor {
 // Argmax is torch.argmax: returns the indices of the maximum value of all
 // elements in the input tensor.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: int64.
+//
 //	torch.argmax(Tensor input, int? dim=None, bool keepdim=False, *, Tensor out=None)
 func Argmax(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.argmax", options, input))
@@ -480,6 +644,9 @@ func Argmax(input *Tensor, options ...any) *Tensor {
 // Argmin is torch.argmin: returns the indices of the minimum value(s) of the
 // flattened tensor or along a dimension.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: int64.
+//
 //	torch.argmin(Tensor input, int? dim=None, bool keepdim=False, *, Tensor out=None)
 func Argmin(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.argmin", options, input))
@@ -487,6 +654,8 @@ func Argmin(input *Tensor, options ...any) *Tensor {
 
 // Argsort is torch.argsort: returns the indices that sort a tensor along a
 // given dimension in ascending order by value.
+//
+// Shape: that of input. Dtype: int64.
 //
 //	torch.argsort(Tensor input, *, bool stable, int dim=-1, bool descending=False, Tensor out=None)
 //	torch.argsort(Tensor input, int dim=-1, bool descending=False)
@@ -497,6 +666,9 @@ func Argsort(input *Tensor, options ...any) *Tensor {
 // Bincount is torch.bincount: count the frequency of each value in an array of
 // non-negative ints.
 //
+// Shape: one dimension, whose size the elements decide. Dtype: int64, float64
+// with weights, float32 where these are.
+//
 //	torch.bincount(Tensor input, Tensor? weights=None, int minlength=0)
 func Bincount(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.bincount", options, input))
@@ -505,6 +677,9 @@ func Bincount(input *Tensor, options ...any) *Tensor {
 // Corrcoef is torch.corrcoef: estimates the Pearson product-moment correlation
 // coefficient matrix of the variables given by the input matrix, where rows are
 // the variables and columns are the observations.
+//
+// Shape: (n, n) of n variables in rows; () of one alone. Dtype: that of input,
+// the default dtype for integers and bools.
 //
 //	torch.corrcoef(Tensor input)
 func Corrcoef(input *Tensor) *Tensor {
@@ -515,6 +690,9 @@ func Corrcoef(input *Tensor) *Tensor {
 // the input matrix, where rows are the variables and columns are the
 // observations.
 //
+// Shape: (n, n) of n variables in rows; () of one alone. Dtype: that of input,
+// the default dtype for integers and bools.
+//
 //	torch.cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)
 func Cov(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.cov", options, input))
@@ -522,6 +700,9 @@ func Cov(input *Tensor, options ...any) *Tensor {
 
 // Cummax is torch.cummax: returns a namedtuple (values, indices) where values
 // is the cumulative maximum of elements of input in the dimension dim.
+//
+// Shape: that of input. Dtype: that of input for the values, int64 for the
+// places.
 //
 //	torch.cummax(Tensor input, int dim, *, Tensor[2] out=None)
 func Cummax(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
@@ -532,6 +713,9 @@ func Cummax(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
 // Cummin is torch.cummin: returns a namedtuple (values, indices) where values
 // is the cumulative minimum of elements of input in the dimension dim.
 //
+// Shape: that of input. Dtype: that of input for the values, int64 for the
+// places.
+//
 //	torch.cummin(Tensor input, int dim, *, Tensor[2] out=None)
 func Cummin(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
 	list := As[Tensors](callFunctionWith("torch.cummin", options, input, dim))
@@ -541,6 +725,8 @@ func Cummin(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
 // Cumprod is torch.cumprod: returns the cumulative product of elements of input
 // in the dimension dim.
 //
+// Shape and dtype: those of input.
+//
 //	torch.cumprod(Tensor input, int dim, *, dtype? dtype=None, Tensor out=None)
 func Cumprod(input *Tensor, dim int, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.cumprod", options, input, dim))
@@ -549,6 +735,8 @@ func Cumprod(input *Tensor, dim int, options ...any) *Tensor {
 // Cumsum is torch.cumsum: returns the cumulative sum of elements of input in
 // the dimension dim.
 //
+// Shape: that of input. Dtype: that of input, int64 for integers and bools.
+//
 //	torch.cumsum(Tensor input, int dim, *, dtype? dtype=None, Tensor out=None)
 func Cumsum(input *Tensor, dim int, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.cumsum", options, input, dim))
@@ -556,6 +744,9 @@ func Cumsum(input *Tensor, dim int, options ...any) *Tensor {
 
 // CumulativeTrapezoid is torch.cumulative_trapezoid: cumulatively computes the
 // trapezoidal rule along dim.
+//
+// Shape: what the arguments broadcast to, with one fewer at dim (the last where
+// not given). Dtype: that of y, the default dtype for integers and bools.
 //
 //	torch.cumulative_trapezoid(Tensor y, Tensor x, *, int dim=-1)
 //	torch.cumulative_trapezoid(Tensor y, *, Number dx=1, int dim=-1)
@@ -566,6 +757,9 @@ func CumulativeTrapezoid(y *Tensor, options ...any) *Tensor {
 // Diff is torch.diff: computes the n-th forward difference along the given
 // dimension.
 //
+// Shape: that of input with n fewer at dim (the last where not given), after
+// the sizes of prepend and append are added. Dtype: that of input.
+//
 //	torch.diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor out=None)
 func Diff(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.diff", options, input))
@@ -575,6 +769,9 @@ func Diff(input *Tensor, options ...any) *Tensor {
 // arrow R in one or more dimensions using the second-order accurate central
 // differences method and either first or second order estimates at the
 // boundaries.
+//
+// Shape: that of input, one tensor for each dimension that is asked for. Dtype:
+// that of input, the default dtype for integers and bools.
 //
 //	torch.gradient(Tensor input, *, int[] dim, int edge_order=1)
 //	torch.gradient(Tensor input, *, Number spacing, int[] dim, int edge_order=1)
@@ -590,6 +787,9 @@ func Gradient(input *Tensor, options ...any) Tensors {
 // HashTensor is torch.hash_tensor: returns a hash of all elements in the input
 // tensor.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: uint64.
+//
 //	torch.hash_tensor(Tensor input, int[1] dim=None, *, bool keepdim=False, int mode=0, Tensor out=None)
 func HashTensor(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.hash_tensor", options, input))
@@ -597,12 +797,16 @@ func HashTensor(input *Tensor, options ...any) *Tensor {
 
 // Histc is torch.histc: computes the histogram of a tensor.
 //
+// Shape: (bins), and (bins + 1) for the edges. Dtype: that of input.
+//
 //	torch.histc(Tensor input, int bins=100, Number min=0, Number max=0, *, Tensor out=None)
 func Histc(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.histc", options, input))
 }
 
 // Histogram is torch.histogram: computes a histogram of the values in a tensor.
+//
+// Shape: (bins), and (bins + 1) for the edges. Dtype: that of input.
 //
 //	torch.histogram(Tensor input, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor[2] out=None)
 //	torch.histogram(Tensor input, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor[2] out=None)
@@ -614,6 +818,9 @@ func Histogram(input *Tensor, options ...any) (hist, binEdges *Tensor) {
 // Histogramdd is torch.histogramdd: computes a multi-dimensional histogram of
 // the values in a tensor.
 //
+// Shape: a dimension of bins for each column of input, and the edges of each.
+// Dtype: that of input.
+//
 //	torch.histogramdd(Tensor input, int bins, float[]? range=None, Tensor? weight=None, bool density=False)
 //	torch.histogramdd(Tensor input, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False)
 //	torch.histogramdd(Tensor input, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False)
@@ -622,6 +829,8 @@ func Histogramdd(input *Tensor, bins any, options ...any) any {
 }
 
 // Isin is torch.isin: tests if each element of elements is in test_elements.
+//
+// Shape: that of the values that are looked for. Dtype: bool.
 //
 //	torch.isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor out=None)
 //	torch.isin(Number element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor out=None)
@@ -634,6 +843,9 @@ func Isin(elements, testElements any, options ...any) *Tensor {
 // values is the k th smallest element of each row of the input tensor in the
 // given dimension dim.
 //
+// Shape: that of input without dim (the last where not given), or with 1 there
+// where keepdim. Dtype: that of input for the values, int64 for the places.
+//
 //	torch.kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False, *, Tensor[2] out=None)
 func Kthvalue(input *Tensor, k Int, options ...any) (values, indices *Tensor) {
 	list := As[Tensors](callFunctionWith("torch.kthvalue", options, input, k))
@@ -643,6 +855,8 @@ func Kthvalue(input *Tensor, k Int, options ...any) (values, indices *Tensor) {
 // Logcumsumexp is torch.logcumsumexp: returns the logarithm of the cumulative
 // summation of the exponentiation of elements of input in the dimension dim.
 //
+// Shape and dtype: those of input.
+//
 //	torch.logcumsumexp(Tensor input, int dim, *, Tensor out=None)
 func Logcumsumexp(input *Tensor, dim int, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.logcumsumexp", options, input, dim))
@@ -650,6 +864,9 @@ func Logcumsumexp(input *Tensor, dim int, options ...any) *Tensor {
 
 // Logsumexp is torch.logsumexp: returns the log of summed exponentials of each
 // row of the input tensor in the given dimension dim.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, the default dtype for integers and bools.
 //
 //	torch.logsumexp(Tensor input, int[1] dim, bool keepdim=False, *, Tensor out=None)
 func Logsumexp(input *Tensor, dim Ints, options ...any) *Tensor {
@@ -659,6 +876,10 @@ func Logsumexp(input *Tensor, dim Ints, options ...any) *Tensor {
 // Max is torch.max: returns the maximum value of all elements in the input
 // tensor.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim; what both broadcast to with other. Dtype: that of input for the values,
+// int64 for the places; what both promote to with other.
+//
 //	torch.max(Tensor input, *, Tensor out=None)
 //	torch.max(Tensor input, Tensor other, *, Tensor out=None)
 func Max(input *Tensor, options ...any) *Tensor {
@@ -666,6 +887,10 @@ func Max(input *Tensor, options ...any) *Tensor {
 }
 
 // MaxDim is torch.max in the form that returns values and indices.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim; what both broadcast to with other. Dtype: that of input for the values,
+// int64 for the places; what both promote to with other.
 //
 //	torch.max(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func MaxDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
@@ -675,12 +900,18 @@ func MaxDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
 
 // Median is torch.median: returns the median of the values in input.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input for the values, int64 for the places.
+//
 //	torch.median(Tensor input)
 func Median(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.median", input))
 }
 
 // MedianDim is torch.median in the form that returns values and indices.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input for the values, int64 for the places.
 //
 //	torch.median(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func MedianDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
@@ -691,6 +922,10 @@ func MedianDim(input *Tensor, dim int, options ...any) (values, indices *Tensor)
 // Min is torch.min: returns the minimum value of all elements in the input
 // tensor.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim; what both broadcast to with other. Dtype: that of input for the values,
+// int64 for the places; what both promote to with other.
+//
 //	torch.min(Tensor input, *, Tensor out=None)
 //	torch.min(Tensor input, Tensor other, *, Tensor out=None)
 func Min(input *Tensor, options ...any) *Tensor {
@@ -698,6 +933,10 @@ func Min(input *Tensor, options ...any) *Tensor {
 }
 
 // MinDim is torch.min in the form that returns values and indices.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim; what both broadcast to with other. Dtype: that of input for the values,
+// int64 for the places; what both promote to with other.
 //
 //	torch.min(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func MinDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
@@ -710,6 +949,9 @@ func MinDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
 // i.e. a value which appears most often in that row, and indices is the index
 // location of each mode value found.
 //
+// Shape: that of input without dim (the last where not given), or with 1 there
+// where keepdim. Dtype: that of input for the values, int64 for the places.
+//
 //	torch.mode(Tensor input, int dim=-1, bool keepdim=False, *, Tensor[2] out=None)
 func Mode(input *Tensor, options ...any) (values, indices *Tensor) {
 	list := As[Tensors](callFunctionWith("torch.mode", options, input))
@@ -719,6 +961,8 @@ func Mode(input *Tensor, options ...any) (values, indices *Tensor) {
 // Msort is torch.msort: sorts the elements of the input tensor along its first
 // dimension in ascending order by value.
 //
+// Shape and dtype: those of input.
+//
 //	torch.msort(Tensor input, *, Tensor out=None)
 func Msort(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.msort", options, input))
@@ -726,6 +970,9 @@ func Msort(input *Tensor, options ...any) *Tensor {
 
 // Nanmean is torch.nanmean: computes the mean of all non-NaN elements along the
 // specified dimensions.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input.
 //
 //	torch.nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 func Nanmean(input *Tensor, options ...any) *Tensor {
@@ -735,12 +982,18 @@ func Nanmean(input *Tensor, options ...any) *Tensor {
 // Nanmedian is torch.nanmedian: returns the median of the values in input,
 // ignoring NaN values.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input for the values, int64 for the places.
+//
 //	torch.nanmedian(Tensor input)
 func Nanmedian(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.nanmedian", input))
 }
 
 // NanmedianDim is torch.nanmedian in the form that returns values and indices.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input for the values, int64 for the places.
 //
 //	torch.nanmedian(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func NanmedianDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
@@ -751,12 +1004,18 @@ func NanmedianDim(input *Tensor, dim int, options ...any) (values, indices *Tens
 // Nansum is torch.nansum: returns the sum of all elements, treating Not a
 // Numbers (NaNs) as zero.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, int64 for integers and bools.
+//
 //	torch.nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 func Nansum(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.nansum", options, input))
 }
 
 // Prod is torch.prod: returns the product of all elements in the input tensor.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, int64 for integers and bools.
 //
 //	torch.prod(Tensor input, *, dtype? dtype=None)
 //	torch.prod(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
@@ -767,6 +1026,8 @@ func Prod(input *Tensor, options ...any) *Tensor {
 // SegmentReduce is torch.segment_reduce: perform a segment reduction operation
 // on the input tensor along the specified axis.
 //
+// Shape: that of data with the number of segments at axis. Dtype: that of data.
+//
 //	torch.segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Number? initial=None)
 func SegmentReduce(data *Tensor, reduce string, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.segment_reduce", options, data, reduce))
@@ -774,6 +1035,9 @@ func SegmentReduce(data *Tensor, reduce string, options ...any) *Tensor {
 
 // Sort is torch.sort: sorts the elements of the input tensor along a given
 // dimension in ascending order by value.
+//
+// Shape: that of input. Dtype: that of input for the values, int64 for the
+// places.
 //
 //	torch.sort(Tensor input, *, bool? stable, int dim=-1, bool descending=False, Tensor[2] out=None)
 //	torch.sort(Tensor input, int dim=-1, bool descending=False, *, Tensor[2] out=None)
@@ -786,6 +1050,9 @@ func Sort(input *Tensor, options ...any) (values, indices *Tensor) {
 // specified by dim. dim can be a single dimension, list of dimensions, or None
 // to reduce over all dimensions.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, the real dtype of a complex one.
+//
 //	torch.std(Tensor input, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor out=None)
 //	torch.std(Tensor input, int[1]? dim=None, *, Number? correction=None, bool keepdim=False, Tensor out=None)
 //	torch.std(Tensor input, bool unbiased=True)
@@ -796,6 +1063,9 @@ func Std(input *Tensor, options ...any) *Tensor {
 // StdMean is torch.std_mean: calculates the standard deviation and mean over
 // the dimensions specified by dim. dim can be a single dimension, list of
 // dimensions, or None to reduce over all dimensions.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, its real dtype for the values in between.
 //
 //	torch.std_mean(Tensor input, int[1]? dim, bool unbiased=True, bool keepdim=False)
 //	torch.std_mean(Tensor input, int[1]? dim=None, *, Number? correction=None, bool keepdim=False)
@@ -808,6 +1078,9 @@ func StdMean(input *Tensor, options ...any) (_, _ *Tensor) {
 // Topk is torch.topk: returns the k largest elements of the given input tensor
 // along a given dimension.
 //
+// Shape: that of input with k at dim (the last where not given). Dtype: that of
+// input for the values, int64 for the places.
+//
 //	torch.topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor[2] out=None)
 func Topk(input *Tensor, k Int, options ...any) (values, indices *Tensor) {
 	list := As[Tensors](callFunctionWith("torch.topk", options, input, k))
@@ -815,6 +1088,9 @@ func Topk(input *Tensor, k Int, options ...any) (values, indices *Tensor) {
 }
 
 // Trapezoid is torch.trapezoid: computes the trapezoidal rule along dim.
+//
+// Shape: what the arguments broadcast to, without dim (the last where not
+// given). Dtype: that of y, the default dtype for integers and bools.
 //
 //	torch.trapezoid(Tensor y, Tensor x, *, int dim=-1)
 //	torch.trapezoid(Tensor y, *, Number dx=1, int dim=-1)
@@ -824,6 +1100,9 @@ func Trapezoid(y *Tensor, options ...any) *Tensor {
 
 // Trapz is torch.trapz.
 //
+// Shape: what the arguments broadcast to, without dim (the last where not
+// given). Dtype: that of y, the default dtype for integers and bools.
+//
 //	torch.trapz(Tensor y, *, float dx=1, int dim=-1)
 //	torch.trapz(Tensor y, Tensor x, *, int dim=-1)
 func Trapz(y *Tensor, options ...any) *Tensor {
@@ -832,6 +1111,10 @@ func Trapz(y *Tensor, options ...any) *Tensor {
 
 // Unique is torch.unique: returns the unique elements of the input tensor.
 //
+// Shape: one dimension, or that of input with another size at dim: the elements
+// decide; inverse indices have that of input, or the size of dim. Dtype: that
+// of input, int64 for places and counts.
+//
 //	torch.unique(input: Tensor, sorted = True, return_inverse = False, return_counts = False, dim = None)
 func Unique(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.functional.unique", options, input))
@@ -839,6 +1122,10 @@ func Unique(input *Tensor, options ...any) *Tensor {
 
 // UniqueInverse is torch.unique with return_inverse=true: returns the unique
 // elements of the input tensor.
+//
+// Shape: one dimension, or that of input with another size at dim: the elements
+// decide; inverse indices have that of input, or the size of dim. Dtype: that
+// of input, int64 for places and counts.
 //
 //	torch.unique(input: Tensor, sorted = True, return_inverse = False, return_counts = False, dim = None)
 func UniqueInverse(input *Tensor, options ...any) (output, inverse *Tensor) {
@@ -849,6 +1136,10 @@ func UniqueInverse(input *Tensor, options ...any) (output, inverse *Tensor) {
 // UniqueCounts is torch.unique with return_counts=true: returns the unique
 // elements of the input tensor.
 //
+// Shape: one dimension, or that of input with another size at dim: the elements
+// decide; inverse indices have that of input, or the size of dim. Dtype: that
+// of input, int64 for places and counts.
+//
 //	torch.unique(input: Tensor, sorted = True, return_inverse = False, return_counts = False, dim = None)
 func UniqueCounts(input *Tensor, options ...any) (output, counts *Tensor) {
 	list := As[Tensors](callFunction("torch.functional.unique", append(with(options, input), Kw("return_counts", true))...))
@@ -857,6 +1148,10 @@ func UniqueCounts(input *Tensor, options ...any) (output, counts *Tensor) {
 
 // UniqueAll is torch.unique with return_inverse=true and return_counts=true:
 // returns the unique elements of the input tensor.
+//
+// Shape: one dimension, or that of input with another size at dim: the elements
+// decide; inverse indices have that of input, or the size of dim. Dtype: that
+// of input, int64 for places and counts.
 //
 //	torch.unique(input: Tensor, sorted = True, return_inverse = False, return_counts = False, dim = None)
 func UniqueAll(input *Tensor, options ...any) (output, inverse, counts *Tensor) {
@@ -867,6 +1162,10 @@ func UniqueAll(input *Tensor, options ...any) (output, inverse, counts *Tensor) 
 // UniqueConsecutive is torch.unique_consecutive: eliminates all but the first
 // element from every consecutive group of equivalent elements.
 //
+// Shape: one dimension, or that of input with another size at dim: the elements
+// decide; inverse indices have that of input, or the size of dim. Dtype: that
+// of input, int64 for places and counts.
+//
 //	torch.unique_consecutive(input: Tensor, return_inverse = False, return_counts = False, dim = None)
 func UniqueConsecutive(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.functional.unique_consecutive", options, input))
@@ -875,6 +1174,10 @@ func UniqueConsecutive(input *Tensor, options ...any) *Tensor {
 // UniqueConsecutiveInverse is torch.unique_consecutive with
 // return_inverse=true: eliminates all but the first element from every
 // consecutive group of equivalent elements.
+//
+// Shape: one dimension, or that of input with another size at dim: the elements
+// decide; inverse indices have that of input, or the size of dim. Dtype: that
+// of input, int64 for places and counts.
 //
 //	torch.unique_consecutive(input: Tensor, return_inverse = False, return_counts = False, dim = None)
 func UniqueConsecutiveInverse(input *Tensor, options ...any) (output, inverse *Tensor) {
@@ -886,6 +1189,10 @@ func UniqueConsecutiveInverse(input *Tensor, options ...any) (output, inverse *T
 // eliminates all but the first element from every consecutive group of
 // equivalent elements.
 //
+// Shape: one dimension, or that of input with another size at dim: the elements
+// decide; inverse indices have that of input, or the size of dim. Dtype: that
+// of input, int64 for places and counts.
+//
 //	torch.unique_consecutive(input: Tensor, return_inverse = False, return_counts = False, dim = None)
 func UniqueConsecutiveCounts(input *Tensor, options ...any) (output, counts *Tensor) {
 	list := As[Tensors](callFunction("torch.functional.unique_consecutive", append(with(options, input), Kw("return_counts", true))...))
@@ -895,6 +1202,10 @@ func UniqueConsecutiveCounts(input *Tensor, options ...any) (output, counts *Ten
 // UniqueConsecutiveAll is torch.unique_consecutive with return_inverse=true and
 // return_counts=true: eliminates all but the first element from every
 // consecutive group of equivalent elements.
+//
+// Shape: one dimension, or that of input with another size at dim: the elements
+// decide; inverse indices have that of input, or the size of dim. Dtype: that
+// of input, int64 for places and counts.
 //
 //	torch.unique_consecutive(input: Tensor, return_inverse = False, return_counts = False, dim = None)
 func UniqueConsecutiveAll(input *Tensor, options ...any) (output, inverse, counts *Tensor) {
@@ -906,6 +1217,9 @@ func UniqueConsecutiveAll(input *Tensor, options ...any) (output, inverse, count
 // dim. dim can be a single dimension, list of dimensions, or None to reduce
 // over all dimensions.
 //
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, the real dtype of a complex one.
+//
 //	torch.var(Tensor input, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor out=None)
 //	torch.var(Tensor input, int[1]? dim=None, *, Number? correction=None, bool keepdim=False, Tensor out=None)
 //	torch.var(Tensor input, bool unbiased=True)
@@ -916,6 +1230,9 @@ func Var(input *Tensor, options ...any) *Tensor {
 // VarMean is torch.var_mean: calculates the variance and mean over the
 // dimensions specified by dim. dim can be a single dimension, list of
 // dimensions, or None to reduce over all dimensions.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, its real dtype for the values in between.
 //
 //	torch.var_mean(Tensor input, int[1]? dim, bool unbiased=True, bool keepdim=False)
 //	torch.var_mean(Tensor input, int[1]? dim=None, *, Number? correction=None, bool keepdim=False)

@@ -4,6 +4,8 @@ package torchops
 
 // BroadcastTo is the method broadcast_to.
 //
+// Shape: size, where -1 is the size that x has. Dtype: that of x.
+//
 //	x.broadcast_to(int[] size)
 func (x *Tensor) BroadcastTo(size ...Int) *Tensor {
 	return As[*Tensor](x.callMethod("broadcast_to", size...))
@@ -11,6 +13,8 @@ func (x *Tensor) BroadcastTo(size ...Int) *Tensor {
 
 // Dsplit is the method dsplit: splits x, a tensor with three or more
 // dimensions, into multiple tensors depthwise according to indices_or_sections.
+//
+// Shape: tensors with that of x, parted along dimension 2. Dtype: that of x.
 //
 //	x.dsplit(int sections)
 //	x.dsplit(int[] indices)
@@ -21,6 +25,8 @@ func (x *Tensor) Dsplit(sections any) Tensors {
 // ExpandAs is the method expand_as: expand this tensor to the same size as
 // other. x.expand_as(other) is equivalent to x.expand(other.size()).
 //
+// Shape: that of other. Dtype: that of x.
+//
 //	x.expand_as(Tensor other)
 func (x *Tensor) ExpandAs(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("expand_as", other))
@@ -28,6 +34,8 @@ func (x *Tensor) ExpandAs(other *Tensor) *Tensor {
 
 // Flip is the method flip: reverse the order of an n-D tensor along given axis
 // in dims.
+//
+// Shape and dtype: those of x.
 //
 //	x.flip(int[] dims)
 func (x *Tensor) Flip(dims ...Int) *Tensor {
@@ -37,6 +45,8 @@ func (x *Tensor) Flip(dims ...Int) *Tensor {
 // Fliplr is the method fliplr: flip tensor in the left/right direction,
 // returning a new tensor.
 //
+// Shape and dtype: those of x.
+//
 //	x.fliplr()
 func (x *Tensor) Fliplr() *Tensor {
 	return As[*Tensor](x.callMethod("fliplr"))
@@ -44,6 +54,8 @@ func (x *Tensor) Fliplr() *Tensor {
 
 // Flipud is the method flipud: flip tensor in the up/down direction, returning
 // a new tensor.
+//
+// Shape and dtype: those of x.
 //
 //	x.flipud()
 func (x *Tensor) Flipud() *Tensor {
@@ -53,6 +65,9 @@ func (x *Tensor) Flipud() *Tensor {
 // Hsplit is the method hsplit: splits x, a tensor with one or more dimensions,
 // into multiple tensors horizontally according to indices_or_sections.
 //
+// Shape: tensors with that of x, parted along dimension 1, along 0 where there
+// is one alone. Dtype: that of x.
+//
 //	x.hsplit(int sections)
 //	x.hsplit(int[] indices)
 func (x *Tensor) Hsplit(sections any) Tensors {
@@ -60,6 +75,8 @@ func (x *Tensor) Hsplit(sections any) Tensors {
 }
 
 // Moveaxis is the method moveaxis.
+//
+// Shape: that of x with dimensions moved. Dtype: that of x.
 //
 //	x.moveaxis(int source, int destination)
 //	x.moveaxis(int[] source, int[] destination)
@@ -70,6 +87,8 @@ func (x *Tensor) Moveaxis(source, destination any) *Tensor {
 // Movedim is the method movedim: moves the dimension(s) of x at the position(s)
 // in source to the position(s) in destination.
 //
+// Shape: that of x with dimensions moved. Dtype: that of x.
+//
 //	x.movedim(int source, int destination)
 //	x.movedim(int[] source, int[] destination)
 func (x *Tensor) Movedim(source, destination any) *Tensor {
@@ -77,6 +96,8 @@ func (x *Tensor) Movedim(source, destination any) *Tensor {
 }
 
 // Ravel is the method ravel: see torch.ravel.
+//
+// Shape: one dimension of all elements. Dtype: that of x.
 //
 //	x.ravel()
 func (x *Tensor) Ravel() *Tensor {
@@ -86,6 +107,9 @@ func (x *Tensor) Ravel() *Tensor {
 // Repeat is the method repeat: repeats this tensor along the specified
 // dimensions.
 //
+// Shape: that of x, each size times its repeat; ones stand before a shape or a
+// list that is shorter. Dtype: that of x.
+//
 //	x.repeat(int[] repeats)
 func (x *Tensor) Repeat(repeats ...Int) *Tensor {
 	return As[*Tensor](x.callMethod("repeat", repeats...))
@@ -93,6 +117,9 @@ func (x *Tensor) Repeat(repeats ...Int) *Tensor {
 
 // RepeatInterleave is the method repeat_interleave: repeat elements of a
 // tensor.
+//
+// Shape: that of x with the sum of the repeats at dim; flattened before where
+// dim is not given. Dtype: that of x.
 //
 //	x.repeat_interleave(Tensor repeats, int? dim=None, *, int? output_size=None)
 //	x.repeat_interleave(int repeats, int? dim=None, *, int? output_size=None)
@@ -103,12 +130,16 @@ func (x *Tensor) RepeatInterleave(repeats any, options ...any) *Tensor {
 // ReshapeAs is the method reshape_as: returns this tensor as the same shape as
 // other. x.reshape_as(other) is equivalent to x.reshape(other.sizes()).
 //
+// Shape: that of other. Dtype: that of x.
+//
 //	x.reshape_as(Tensor other)
 func (x *Tensor) ReshapeAs(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("reshape_as", other))
 }
 
 // ResizeInPlace is the method resize_: resizes x tensor to the specified size.
+//
+// Shape: size. Dtype: that of x.
 //
 //	x.resize_(int[] size, *, memory_format? memory_format=None)
 func (x *Tensor) ResizeInPlace(size ...Int) *Tensor {
@@ -118,12 +149,16 @@ func (x *Tensor) ResizeInPlace(size ...Int) *Tensor {
 // ResizeAsInPlace is the method resize_as_: resizes the x tensor to be the same
 // size as the specified tensor.
 //
+// Shape: that of other. Dtype: that of x.
+//
 //	x.resize_as_(Tensor the_template, *, memory_format? memory_format=None)
 func (x *Tensor) ResizeAsInPlace(theTemplate *Tensor, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("resize_as_", options, theTemplate))
 }
 
 // Roll is the method roll: roll the tensor x along the given dimension(s).
+//
+// Shape and dtype: those of x.
 //
 //	x.roll(int[1] shifts, int[1] dims=None)
 func (x *Tensor) Roll(shifts Ints, options ...any) *Tensor {
@@ -132,6 +167,9 @@ func (x *Tensor) Roll(shifts Ints, options ...any) *Tensor {
 
 // Rot90 is the method rot90: rotate an n-D tensor by 90 degrees in the plane
 // specified by dims axis.
+//
+// Shape: that of x, with the two dims exchanged where k is odd. Dtype: that of
+// x.
 //
 //	x.rot90(int k=1, int[] dims={0,1})
 func (x *Tensor) Rot90(options ...any) *Tensor {
@@ -148,12 +186,18 @@ func (x *Tensor) SetInPlace(options ...any) *Tensor {
 
 // SplitWithSizes is the method split_with_sizes.
 //
+// Shape: tensors with that of x, and at dim one of the sizes in each. Dtype:
+// that of x.
+//
 //	x.split_with_sizes(int[] split_sizes, int dim=0)
 func (x *Tensor) SplitWithSizes(splitSizes Ints, options ...any) Tensors {
 	return As[Tensors](x.callMethodWith("split_with_sizes", options, splitSizes))
 }
 
 // SqueezeInPlace is the method squeeze_: in-place version of Tensor.squeeze.
+//
+// Shape: that of x without the dimensions of size 1, of those in dim where
+// given. Dtype: that of x.
 //
 //	x.squeeze_()
 //	x.squeeze_(int dim)
@@ -164,12 +208,16 @@ func (x *Tensor) SqueezeInPlace(options ...any) *Tensor {
 
 // Swapaxes is the method swapaxes.
 //
+// Shape: that of x with two dimensions exchanged. Dtype: that of x.
+//
 //	x.swapaxes(int axis0, int axis1)
 func (x *Tensor) Swapaxes(axis0, axis1 int) *Tensor {
 	return As[*Tensor](x.callMethod("swapaxes", axis0, axis1))
 }
 
 // SwapaxesInPlace is the method swapaxes_: in-place version of Tensor.swapaxes.
+//
+// Shape: that of x with two dimensions exchanged. Dtype: that of x.
 //
 //	x.swapaxes_(int axis0, int axis1)
 func (x *Tensor) SwapaxesInPlace(axis0, axis1 int) *Tensor {
@@ -178,6 +226,8 @@ func (x *Tensor) SwapaxesInPlace(axis0, axis1 int) *Tensor {
 
 // Swapdims is the method swapdims.
 //
+// Shape: that of x with two dimensions exchanged. Dtype: that of x.
+//
 //	x.swapdims(int dim0, int dim1)
 func (x *Tensor) Swapdims(dim0, dim1 int) *Tensor {
 	return As[*Tensor](x.callMethod("swapdims", dim0, dim1))
@@ -185,12 +235,17 @@ func (x *Tensor) Swapdims(dim0, dim1 int) *Tensor {
 
 // SwapdimsInPlace is the method swapdims_: in-place version of Tensor.swapdims.
 //
+// Shape: that of x with two dimensions exchanged. Dtype: that of x.
+//
 //	x.swapdims_(int dim0, int dim1)
 func (x *Tensor) SwapdimsInPlace(dim0, dim1 int) *Tensor {
 	return As[*Tensor](x.callMethod("swapdims_", dim0, dim1))
 }
 
 // TInPlace is the method t_: in-place version of Tensor.t.
+//
+// Shape: that of x with its two dimensions exchanged; as it is with fewer.
+// Dtype: that of x.
 //
 //	x.t_()
 func (x *Tensor) TInPlace() *Tensor {
@@ -201,6 +256,9 @@ func (x *Tensor) TInPlace() *Tensor {
 // sub-tensors, all of which are views of x, along dimension dim according to
 // the indices or number of sections specified by indices_or_sections.
 //
+// Shape: tensors with that of x and nearly equal sizes along the dimension, or
+// cut at the indices. Dtype: that of x.
+//
 //	x.tensor_split(int[] indices, int dim=0)
 //	x.tensor_split(Tensor tensor_indices_or_sections, int dim=0)
 //	x.tensor_split(int sections, int dim=0)
@@ -210,6 +268,9 @@ func (x *Tensor) TensorSplit(indices any, options ...any) Tensors {
 
 // Tile is the method tile: constructs a tensor by repeating the elements of x.
 //
+// Shape: that of x, each size times its number in dims; ones stand before a
+// shape or a list that is shorter. Dtype: that of x.
+//
 //	x.tile(int[] dims)
 func (x *Tensor) Tile(dims ...Int) *Tensor {
 	return As[*Tensor](x.callMethod("tile", dims...))
@@ -217,6 +278,8 @@ func (x *Tensor) Tile(dims ...Int) *Tensor {
 
 // TransposeInPlace is the method transpose_: in-place version of
 // Tensor.transpose.
+//
+// Shape: that of x with two dimensions exchanged. Dtype: that of x.
 //
 //	x.transpose_(int dim0, int dim1)
 func (x *Tensor) TransposeInPlace(dim0, dim1 int) *Tensor {
@@ -226,6 +289,9 @@ func (x *Tensor) TransposeInPlace(dim0, dim1 int) *Tensor {
 // Unflatten is the method unflatten: expands a dimension of the x tensor over
 // multiple dimensions.
 //
+// Shape: that of x with sizes in the place of dim, where -1 is what is left of
+// it. Dtype: that of x.
+//
 //	x.unflatten(dim, sizes)
 func (x *Tensor) Unflatten(dim, sizes any) *Tensor {
 	return As[*Tensor](x.callMethod("unflatten", dim, sizes))
@@ -233,6 +299,9 @@ func (x *Tensor) Unflatten(dim, sizes any) *Tensor {
 
 // UnsafeChunk is the method unsafe_chunk: works like torch.chunk but without
 // enforcing the autograd restrictions on inplace modification of the outputs.
+//
+// Shape: tensors with that of x, and at dim its size over chunks, rounded up,
+// in each but the last ones. Dtype: that of x.
 //
 //	x.unsafe_chunk(int chunks, int dim=0)
 func (x *Tensor) UnsafeChunk(chunks int, options ...any) Tensors {
@@ -242,12 +311,18 @@ func (x *Tensor) UnsafeChunk(chunks int, options ...any) Tensors {
 // UnsafeSplit is the method unsafe_split: works like torch.split but without
 // enforcing the autograd restrictions on inplace modification of the outputs.
 //
+// Shape: tensors with that of x, and at dim split_size in each but the last.
+// Dtype: that of x.
+//
 //	x.unsafe_split(int split_size, int dim=0)
 func (x *Tensor) UnsafeSplit(splitSize Int, options ...any) Tensors {
 	return As[Tensors](x.callMethodWith("unsafe_split", options, splitSize))
 }
 
 // UnsafeSplitWithSizes is the method unsafe_split_with_sizes.
+//
+// Shape: tensors with that of x, and at dim one of the sizes in each. Dtype:
+// that of x.
 //
 //	x.unsafe_split_with_sizes(int[] split_sizes, int dim=0)
 func (x *Tensor) UnsafeSplitWithSizes(splitSizes Ints, options ...any) Tensors {
@@ -257,6 +332,8 @@ func (x *Tensor) UnsafeSplitWithSizes(splitSizes Ints, options ...any) Tensors {
 // UnsqueezeInPlace is the method unsqueeze_: in-place version of
 // Tensor.unsqueeze.
 //
+// Shape: that of x with a 1 put in at dim. Dtype: that of x.
+//
 //	x.unsqueeze_(int dim)
 func (x *Tensor) UnsqueezeInPlace(dim int) *Tensor {
 	return As[*Tensor](x.callMethod("unsqueeze_", dim))
@@ -265,6 +342,8 @@ func (x *Tensor) UnsqueezeInPlace(dim int) *Tensor {
 // ViewAs is the method view_as: view this tensor as the same size as other.
 // x.view_as(other) is equivalent to x.view(other.size()).
 //
+// Shape: that of other. Dtype: that of x.
+//
 //	x.view_as(Tensor other)
 func (x *Tensor) ViewAs(other *Tensor) *Tensor {
 	return As[*Tensor](x.callMethod("view_as", other))
@@ -272,6 +351,8 @@ func (x *Tensor) ViewAs(other *Tensor) *Tensor {
 
 // Vsplit is the method vsplit: splits x, a tensor with two or more dimensions,
 // into multiple tensors vertically according to indices_or_sections.
+//
+// Shape: tensors with that of x, parted along dimension 0. Dtype: that of x.
 //
 //	x.vsplit(int sections)
 //	x.vsplit(int[] indices)
@@ -282,6 +363,8 @@ func (x *Tensor) Vsplit(sections any) Tensors {
 // AliasCopy is torch.alias_copy: performs the same operation as torch.alias,
 // but all output tensors are freshly created instead of aliasing the input.
 //
+// Shape and dtype: those of input.
+//
 //	torch.alias_copy(Tensor input, *, Tensor out=None)
 func AliasCopy(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.alias_copy", options, input))
@@ -289,6 +372,8 @@ func AliasCopy(input *Tensor, options ...any) *Tensor {
 
 // Atleast1d is torch.atleast_1d: returns a 1-dimensional view of each input
 // tensor with zero dimensions.
+//
+// Shape: that of each tensor, (1) for (). Dtype: that of input.
 //
 //	torch.atleast_1d(input: Tensor)
 func Atleast1d(input *Tensor) *Tensor {
@@ -298,6 +383,9 @@ func Atleast1d(input *Tensor) *Tensor {
 // Atleast2d is torch.atleast_2d: returns a 2-dimensional view of each input
 // tensor with zero dimensions.
 //
+// Shape: that of each tensor, with 1 before until there are two dimensions.
+// Dtype: that of input.
+//
 //	torch.atleast_2d(input: Tensor)
 func Atleast2d(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.functional.atleast_2d", input))
@@ -305,6 +393,9 @@ func Atleast2d(input *Tensor) *Tensor {
 
 // Atleast3d is torch.atleast_3d: returns a 3-dimensional view of each input
 // tensor with zero dimensions.
+//
+// Shape: that of each tensor: (n) is (1, n, 1), (n, m) is (n, m, 1). Dtype:
+// that of input.
 //
 //	torch.atleast_3d(input: Tensor)
 func Atleast3d(input *Tensor) *Tensor {
@@ -322,12 +413,17 @@ func BroadcastShapes(shapes ...any) any {
 // BroadcastTensors is torch.broadcast_tensors: broadcasts the given tensors
 // according to broadcasting-semantics.
 //
+// Shape: what the tensors broadcast to, each. Dtype: what the arguments promote
+// to.
+//
 //	torch.broadcast_tensors(*tensors: Tensor)
 func BroadcastTensors(tensors ...*Tensor) Tensors {
 	return As[Tensors](callFunction("torch.functional.broadcast_tensors", anys(tensors)...))
 }
 
 // BroadcastTo is torch.broadcast_to.
+//
+// Shape: size, where -1 is the size that input has. Dtype: that of input.
 //
 //	torch.broadcast_to(Tensor input, int[] size)
 func BroadcastTo(input *Tensor, size Ints) *Tensor {
@@ -337,6 +433,9 @@ func BroadcastTo(input *Tensor, size Ints) *Tensor {
 // CartesianProd is torch.cartesian_prod: do cartesian product of the given
 // sequence of tensors.
 //
+// Shape: (the product of the sizes, number of tensors); that of a tensor alone.
+// Dtype: that of tensors.
+//
 //	torch.cartesian_prod(*tensors: Tensor)
 func CartesianProd(tensors ...*Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.functional.cartesian_prod", anys(tensors)...))
@@ -344,6 +443,9 @@ func CartesianProd(tensors ...*Tensor) *Tensor {
 
 // Chunk is torch.chunk: attempts to split a tensor into the specified number of
 // chunks.
+//
+// Shape: tensors with that of input, and at dim its size over chunks, rounded
+// up, in each but the last ones. Dtype: that of input.
 //
 //	torch.chunk(Tensor input, int chunks, int dim=0)
 func Chunk(input *Tensor, chunks int, options ...any) Tensors {
@@ -353,6 +455,9 @@ func Chunk(input *Tensor, chunks int, options ...any) Tensors {
 // ColumnStack is torch.column_stack: creates a new tensor by horizontally
 // stacking the tensors in tensors.
 //
+// Shape: (n, m): the tensors beside each other, with (n) as (n, 1). Dtype: what
+// the arguments promote to.
+//
 //	torch.column_stack(Tensor[] tensors, *, Tensor out=None)
 func ColumnStack(tensors Seq, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.column_stack", options, tensors.sequence()))
@@ -361,12 +466,17 @@ func ColumnStack(tensors Seq, options ...any) *Tensor {
 // Combinations is torch.combinations: compute combinations of length r of the
 // given tensor.
 //
+// Shape: (number of combinations, r). Dtype: that of input.
+//
 //	torch.combinations(Tensor input, int r=2, bool with_replacement=False)
 func Combinations(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.combinations", options, input))
 }
 
 // Concat is torch.concat.
+//
+// Shape: that of the tensors with the sum of their sizes at dim; one of shape
+// (0) counts for nothing. Dtype: what the arguments promote to.
 //
 //	torch.concat(Tensor[] tensors, int dim=0, *, Tensor out=None)
 func Concat(tensors Seq, options ...any) *Tensor {
@@ -375,12 +485,18 @@ func Concat(tensors Seq, options ...any) *Tensor {
 
 // Concatenate is torch.concatenate.
 //
+// Shape: that of the tensors with the sum of their sizes at dim; one of shape
+// (0) counts for nothing. Dtype: what the arguments promote to.
+//
 //	torch.concatenate(Tensor[] tensors, int dim=0, *, Tensor out=None)
 func Concatenate(tensors Seq, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.concatenate", options, tensors.sequence()))
 }
 
 // ConstantPadNd is torch.constant_pad_nd.
+//
+// Shape: that of input and, from the last dimension on, a pair of pad added to
+// each size. Dtype: that of input.
 //
 //	torch.constant_pad_nd(Tensor input, int[] pad, Number value=0)
 func ConstantPadNd(input *Tensor, pad Ints, options ...any) *Tensor {
@@ -389,6 +505,9 @@ func ConstantPadNd(input *Tensor, pad Ints, options ...any) *Tensor {
 
 // Dsplit is torch.dsplit: splits input, a tensor with three or more dimensions,
 // into multiple tensors depthwise according to indices_or_sections.
+//
+// Shape: tensors with that of input, parted along dimension 2. Dtype: that of
+// input.
 //
 //	torch.dsplit(Tensor input, int sections)
 //	torch.dsplit(Tensor input, int[] indices)
@@ -399,6 +518,9 @@ func Dsplit(input *Tensor, sections any) Tensors {
 // Dstack is torch.dstack: stack tensors in sequence depthwise (along third
 // axis).
 //
+// Shape: that of the tensors, made at least (1, n, 1), with the sum of their
+// sizes at dimension 2. Dtype: what the arguments promote to.
+//
 //	torch.dstack(Tensor[] tensors, *, Tensor out=None)
 func Dstack(tensors Seq, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.dstack", options, tensors.sequence()))
@@ -408,6 +530,8 @@ func Dstack(tensors Seq, options ...any) *Tensor {
 // torch.Tensor.expand, but all output tensors are freshly created instead of
 // aliasing the input.
 //
+// Shape: size, where -1 is the size that input has. Dtype: that of input.
+//
 //	torch.expand_copy(Tensor input, int[] size, *, bool implicit=False, Tensor out=None)
 func ExpandCopy(input *Tensor, size Ints, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.expand_copy", options, input, size))
@@ -415,6 +539,8 @@ func ExpandCopy(input *Tensor, size Ints, options ...any) *Tensor {
 
 // Flip is torch.flip: reverse the order of an n-D tensor along given axis in
 // dims.
+//
+// Shape and dtype: those of input.
 //
 //	torch.flip(Tensor input, int[] dims)
 func Flip(input *Tensor, dims Ints) *Tensor {
@@ -424,6 +550,8 @@ func Flip(input *Tensor, dims Ints) *Tensor {
 // Fliplr is torch.fliplr: flip tensor in the left/right direction, returning a
 // new tensor.
 //
+// Shape and dtype: those of input.
+//
 //	torch.fliplr(Tensor input)
 func Fliplr(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.fliplr", input))
@@ -431,6 +559,8 @@ func Fliplr(input *Tensor) *Tensor {
 
 // Flipud is torch.flipud: flip tensor in the up/down direction, returning a new
 // tensor.
+//
+// Shape and dtype: those of input.
 //
 //	torch.flipud(Tensor input)
 func Flipud(input *Tensor) *Tensor {
@@ -440,6 +570,9 @@ func Flipud(input *Tensor) *Tensor {
 // Hsplit is torch.hsplit: splits input, a tensor with one or more dimensions,
 // into multiple tensors horizontally according to indices_or_sections.
 //
+// Shape: tensors with that of input, parted along dimension 1, along 0 where
+// there is one alone. Dtype: that of input.
+//
 //	torch.hsplit(Tensor input, int sections)
 //	torch.hsplit(Tensor input, int[] indices)
 func Hsplit(input *Tensor, sections any) Tensors {
@@ -447,6 +580,10 @@ func Hsplit(input *Tensor, sections any) Tensors {
 }
 
 // Hstack is torch.hstack: stack tensors in sequence horizontally (column wise).
+//
+// Shape: that of the tensors, made at least (1), with the sum of their sizes at
+// dimension 1, at 0 where there is one alone. Dtype: what the arguments promote
+// to.
 //
 //	torch.hstack(Tensor[] tensors, *, Tensor out=None)
 func Hstack(tensors Seq, options ...any) *Tensor {
@@ -456,12 +593,17 @@ func Hstack(tensors Seq, options ...any) *Tensor {
 // Meshgrid is torch.meshgrid: creates grids of coordinates specified by the 1D
 // inputs in attr:tensors.
 //
+// Shape: the sizes of the tensors, one dimension for each; the first two
+// exchanged where indexing is xy. Dtype: that of tensors.
+//
 //	torch.meshgrid(tensors: Seq, *, indexing: str = None)
 func Meshgrid(tensors Seq, options ...any) Tensors {
 	return As[Tensors](callFunctionWith("torch.functional.meshgrid", options, tensors.sequence()))
 }
 
 // Moveaxis is torch.moveaxis.
+//
+// Shape: that of input with dimensions moved. Dtype: that of input.
 //
 //	torch.moveaxis(Tensor input, int source, int destination)
 //	torch.moveaxis(Tensor input, int[] source, int[] destination)
@@ -472,6 +614,8 @@ func Moveaxis(input *Tensor, source, destination any) *Tensor {
 // Movedim is torch.movedim: moves the dimension(s) of input at the position(s)
 // in source to the position(s) in destination.
 //
+// Shape: that of input with dimensions moved. Dtype: that of input.
+//
 //	torch.movedim(Tensor input, int source, int destination)
 //	torch.movedim(Tensor input, int[] source, int[] destination)
 func Movedim(input *Tensor, source, destination any) *Tensor {
@@ -480,6 +624,8 @@ func Movedim(input *Tensor, source, destination any) *Tensor {
 
 // Permute is torch.permute: returns a view of the original tensor input with
 // its dimensions permuted.
+//
+// Shape: that of input in the order of dims. Dtype: that of input.
 //
 //	torch.permute(Tensor input, int[] dims)
 func Permute(input *Tensor, dims Ints) *Tensor {
@@ -490,6 +636,8 @@ func Permute(input *Tensor, dims Ints) *Tensor {
 // torch.permute, but all output tensors are freshly created instead of aliasing
 // the input.
 //
+// Shape: that of input in the order of dims. Dtype: that of input.
+//
 //	torch.permute_copy(Tensor input, int[] dims, *, Tensor out=None)
 func PermuteCopy(input *Tensor, dims Ints, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.permute_copy", options, input, dims))
@@ -497,12 +645,17 @@ func PermuteCopy(input *Tensor, dims Ints, options ...any) *Tensor {
 
 // Ravel is torch.ravel: return a contiguous flattened tensor.
 //
+// Shape: one dimension of all elements. Dtype: that of input.
+//
 //	torch.ravel(Tensor input)
 func Ravel(input *Tensor) *Tensor {
 	return As[*Tensor](callFunction("torch.ravel", input))
 }
 
 // RepeatInterleave is torch.repeat_interleave: repeat elements of a tensor.
+//
+// Shape: that of input with the sum of the repeats at dim; flattened before
+// where dim is not given. Dtype: that of input.
 //
 //	torch.repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None)
 //	torch.repeat_interleave(Tensor repeats, *, int? output_size=None)
@@ -514,6 +667,8 @@ func RepeatInterleave(input *Tensor, options ...any) *Tensor {
 // Reshape is torch.reshape: returns a tensor with the same data and number of
 // elements as input, but with the specified shape.
 //
+// Shape: shape, where -1 is what is left of the elements. Dtype: that of input.
+//
 //	torch.reshape(Tensor input, int[] shape)
 func Reshape(input *Tensor, shape Ints) *Tensor {
 	return As[*Tensor](callFunction("torch.reshape", input, shape))
@@ -521,12 +676,16 @@ func Reshape(input *Tensor, shape Ints) *Tensor {
 
 // ResizeAsInPlace is torch.resize_as_.
 //
+// Shape: that of other. Dtype: that of input.
+//
 //	torch.resize_as_(Tensor input, Tensor the_template, *, memory_format? memory_format=None)
 func ResizeAsInPlace(input, theTemplate *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.resize_as_", options, input, theTemplate))
 }
 
 // Roll is torch.roll: roll the tensor input along the given dimension(s).
+//
+// Shape and dtype: those of input.
 //
 //	torch.roll(Tensor input, int[1] shifts, int[1] dims=None)
 func Roll(input *Tensor, shifts Ints, options ...any) *Tensor {
@@ -536,6 +695,9 @@ func Roll(input *Tensor, shifts Ints, options ...any) *Tensor {
 // Rot90 is torch.rot90: rotate an n-D tensor by 90 degrees in the plane
 // specified by dims axis.
 //
+// Shape: that of input, with the two dims exchanged where k is odd. Dtype: that
+// of input.
+//
 //	torch.rot90(Tensor input, int k=1, int[] dims={0,1})
 func Rot90(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.rot90", options, input))
@@ -543,12 +705,18 @@ func Rot90(input *Tensor, options ...any) *Tensor {
 
 // RowStack is torch.row_stack.
 //
+// Shape: that of the tensors, made at least (1, n), with the sum of their sizes
+// at dimension 0. Dtype: what the arguments promote to.
+//
 //	torch.row_stack(Tensor[] tensors, *, Tensor out=None)
 func RowStack(tensors Seq, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.row_stack", options, tensors.sequence()))
 }
 
 // Split is torch.split: splits the tensor into chunks.
+//
+// Shape: tensors with that of input, and at dim split_size in each but the
+// last. Dtype: that of input.
 //
 //	torch.split(input: Tensor, split_size_or_sections: Ints, dim = 0)
 func Split(input *Tensor, splitSizeOrSections Ints, options ...any) Tensors {
@@ -558,12 +726,18 @@ func Split(input *Tensor, splitSizeOrSections Ints, options ...any) Tensors {
 // SplitCopy is torch.split_copy: performs the same operation as torch.split,
 // but all output tensors are freshly created instead of aliasing the input.
 //
+// Shape: tensors with that of input, and at dim split_size in each but the
+// last. Dtype: that of input.
+//
 //	torch.split_copy(Tensor input, int split_size, int dim=0, *, Tensor[] out=None)
 func SplitCopy(input *Tensor, splitSize Int, options ...any) Tensors {
 	return As[Tensors](callFunctionWith("torch.split_copy", options, input, splitSize))
 }
 
 // SplitWithSizes is torch.split_with_sizes.
+//
+// Shape: tensors with that of input, and at dim one of the sizes in each.
+// Dtype: that of input.
 //
 //	torch.split_with_sizes(Tensor input, int[] split_sizes, int dim=0)
 func SplitWithSizes(input *Tensor, splitSizes Ints, options ...any) Tensors {
@@ -574,6 +748,9 @@ func SplitWithSizes(input *Tensor, splitSizes Ints, options ...any) Tensors {
 // operation as torch.split_with_sizes, but all output tensors are freshly
 // created instead of aliasing the input.
 //
+// Shape: tensors with that of input, and at dim one of the sizes in each.
+// Dtype: that of input.
+//
 //	torch.split_with_sizes_copy(Tensor input, int[] split_sizes, int dim=0, *, Tensor[] out=None)
 func SplitWithSizesCopy(input *Tensor, splitSizes Ints, options ...any) Tensors {
 	return As[Tensors](callFunctionWith("torch.split_with_sizes_copy", options, input, splitSizes))
@@ -583,6 +760,9 @@ func SplitWithSizesCopy(input *Tensor, splitSizes Ints, options ...any) Tensors 
 // input of size 1 removed. If input is of shape: (A × 1 × B), squeeze(input, 0)
 // leaves the tensor unchanged, but squeeze(input, 1) will squeeze the tensor to
 // the shape (A × B).
+//
+// Shape: that of input without the dimensions of size 1, of those in dim where
+// given. Dtype: that of input.
 //
 //	torch.squeeze(Tensor input)
 //	torch.squeeze(Tensor input, int dim)
@@ -595,6 +775,9 @@ func Squeeze(input *Tensor, options ...any) *Tensor {
 // torch.squeeze, but all output tensors are freshly created instead of aliasing
 // the input.
 //
+// Shape: that of input without the dimensions of size 1, of those in dim where
+// given. Dtype: that of input.
+//
 //	torch.squeeze_copy(Tensor input, *, Tensor out=None)
 //	torch.squeeze_copy(Tensor input, int dim, *, Tensor out=None)
 //	torch.squeeze_copy(Tensor input, int[] dim, *, Tensor out=None)
@@ -604,12 +787,16 @@ func SqueezeCopy(input *Tensor, options ...any) *Tensor {
 
 // Swapaxes is torch.swapaxes.
 //
+// Shape: that of input with two dimensions exchanged. Dtype: that of input.
+//
 //	torch.swapaxes(Tensor input, int axis0, int axis1)
 func Swapaxes(input *Tensor, axis0, axis1 int) *Tensor {
 	return As[*Tensor](callFunction("torch.swapaxes", input, axis0, axis1))
 }
 
 // Swapdims is torch.swapdims.
+//
+// Shape: that of input with two dimensions exchanged. Dtype: that of input.
 //
 //	torch.swapdims(Tensor input, int dim0, int dim1)
 func Swapdims(input *Tensor, dim0, dim1 int) *Tensor {
@@ -618,6 +805,9 @@ func Swapdims(input *Tensor, dim0, dim1 int) *Tensor {
 
 // TCopy is torch.t_copy: performs the same operation as torch.t, but all output
 // tensors are freshly created instead of aliasing the input.
+//
+// Shape: that of input with its two dimensions exchanged; as it is with fewer.
+// Dtype: that of input.
 //
 //	torch.t_copy(Tensor input, *, Tensor out=None)
 func TCopy(input *Tensor, options ...any) *Tensor {
@@ -628,6 +818,9 @@ func TCopy(input *Tensor, options ...any) *Tensor {
 // all of which are views of input, along dimension dim according to the indices
 // or number of sections specified by indices_or_sections.
 //
+// Shape: tensors with that of input and nearly equal sizes along the dimension,
+// or cut at the indices. Dtype: that of input.
+//
 //	torch.tensor_split(Tensor input, int[] indices, int dim=0)
 //	torch.tensor_split(Tensor input, Tensor tensor_indices_or_sections, int dim=0)
 //	torch.tensor_split(Tensor input, int sections, int dim=0)
@@ -637,6 +830,9 @@ func TensorSplit(input *Tensor, indices any, options ...any) Tensors {
 
 // Tile is torch.tile: constructs a tensor by repeating the elements of input.
 //
+// Shape: that of input, each size times its number in dims; ones stand before a
+// shape or a list that is shorter. Dtype: that of input.
+//
 //	torch.tile(Tensor input, int[] dims)
 func Tile(input *Tensor, dims Ints) *Tensor {
 	return As[*Tensor](callFunction("torch.tile", input, dims))
@@ -644,6 +840,8 @@ func Tile(input *Tensor, dims Ints) *Tensor {
 
 // Transpose is torch.transpose: returns a tensor that is a transposed version
 // of input.
+//
+// Shape: that of input with two dimensions exchanged. Dtype: that of input.
 //
 //	torch.transpose(Tensor input, int dim0, int dim1)
 func Transpose(input *Tensor, dim0, dim1 int) *Tensor {
@@ -654,12 +852,16 @@ func Transpose(input *Tensor, dim0, dim1 int) *Tensor {
 // torch.transpose, but all output tensors are freshly created instead of
 // aliasing the input.
 //
+// Shape: that of input with two dimensions exchanged. Dtype: that of input.
+//
 //	torch.transpose_copy(Tensor input, int dim0, int dim1, *, Tensor out=None)
 func TransposeCopy(input *Tensor, dim0, dim1 int, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.transpose_copy", options, input, dim0, dim1))
 }
 
 // Unbind is torch.unbind: removes a tensor dimension.
+//
+// Shape: tensors with that of input without dim. Dtype: that of input.
 //
 //	torch.unbind(Tensor input, int dim=0)
 func Unbind(input *Tensor, options ...any) Tensors {
@@ -669,6 +871,8 @@ func Unbind(input *Tensor, options ...any) Tensors {
 // UnbindCopy is torch.unbind_copy: performs the same operation as torch.unbind,
 // but all output tensors are freshly created instead of aliasing the input.
 //
+// Shape: tensors with that of input without dim. Dtype: that of input.
+//
 //	torch.unbind_copy(Tensor input, int dim=0, *, Tensor[] out=None)
 func UnbindCopy(input *Tensor, options ...any) Tensors {
 	return As[Tensors](callFunctionWith("torch.unbind_copy", options, input))
@@ -676,6 +880,9 @@ func UnbindCopy(input *Tensor, options ...any) Tensors {
 
 // Unflatten is torch.unflatten: expands a dimension of the input tensor over
 // multiple dimensions.
+//
+// Shape: that of input with sizes in the place of dim, where -1 is what is left
+// of it. Dtype: that of input.
 //
 //	torch.unflatten(Tensor input, int dim, int[] sizes)
 func Unflatten(input *Tensor, dim int, sizes Ints) *Tensor {
@@ -685,6 +892,9 @@ func Unflatten(input *Tensor, dim int, sizes Ints) *Tensor {
 // UnsafeChunk is torch.unsafe_chunk: works like torch.chunk but without
 // enforcing the autograd restrictions on inplace modification of the outputs.
 //
+// Shape: tensors with that of input, and at dim its size over chunks, rounded
+// up, in each but the last ones. Dtype: that of input.
+//
 //	torch.unsafe_chunk(Tensor input, int chunks, int dim=0)
 func UnsafeChunk(input *Tensor, chunks int, options ...any) Tensors {
 	return As[Tensors](callFunctionWith("torch.unsafe_chunk", options, input, chunks))
@@ -693,12 +903,18 @@ func UnsafeChunk(input *Tensor, chunks int, options ...any) Tensors {
 // UnsafeSplit is torch.unsafe_split: works like torch.split but without
 // enforcing the autograd restrictions on inplace modification of the outputs.
 //
+// Shape: tensors with that of input, and at dim split_size in each but the
+// last. Dtype: that of input.
+//
 //	torch.unsafe_split(Tensor input, int split_size, int dim=0)
 func UnsafeSplit(input *Tensor, splitSize Int, options ...any) Tensors {
 	return As[Tensors](callFunctionWith("torch.unsafe_split", options, input, splitSize))
 }
 
 // UnsafeSplitWithSizes is torch.unsafe_split_with_sizes.
+//
+// Shape: tensors with that of input, and at dim one of the sizes in each.
+// Dtype: that of input.
 //
 //	torch.unsafe_split_with_sizes(Tensor input, int[] split_sizes, int dim=0)
 func UnsafeSplitWithSizes(input *Tensor, splitSizes Ints, options ...any) Tensors {
@@ -709,6 +925,8 @@ func UnsafeSplitWithSizes(input *Tensor, splitSizes Ints, options ...any) Tensor
 // torch.unsqueeze, but all output tensors are freshly created instead of
 // aliasing the input.
 //
+// Shape: that of input with a 1 put in at dim. Dtype: that of input.
+//
 //	torch.unsqueeze_copy(Tensor input, int dim, *, Tensor out=None)
 func UnsqueezeCopy(input *Tensor, dim int, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.unsqueeze_copy", options, input, dim))
@@ -716,6 +934,9 @@ func UnsqueezeCopy(input *Tensor, dim int, options ...any) *Tensor {
 
 // ViewAsComplex is torch.view_as_complex: returns a view of input as a complex
 // tensor.
+//
+// Shape: that of input without the last dimension, of size 2. Dtype: the
+// complex dtype of input, of the default one for integers and bools.
 //
 //	torch.view_as_complex(Tensor input)
 func ViewAsComplex(input *Tensor) *Tensor {
@@ -726,12 +947,18 @@ func ViewAsComplex(input *Tensor) *Tensor {
 // as torch.view_as_complex, but all output tensors are freshly created instead
 // of aliasing the input.
 //
+// Shape: that of input without the last dimension, of size 2. Dtype: the
+// complex dtype of input, of the default one for integers and bools.
+//
 //	torch.view_as_complex_copy(Tensor input, *, Tensor out=None)
 func ViewAsComplexCopy(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.view_as_complex_copy", options, input))
 }
 
 // ViewAsReal is torch.view_as_real: returns a view of input as a real tensor.
+//
+// Shape: that of input with 2 behind. Dtype: that of input, the real dtype of a
+// complex one.
 //
 //	torch.view_as_real(Tensor input)
 func ViewAsReal(input *Tensor) *Tensor {
@@ -742,6 +969,9 @@ func ViewAsReal(input *Tensor) *Tensor {
 // torch.view_as_real, but all output tensors are freshly created instead of
 // aliasing the input.
 //
+// Shape: that of input with 2 behind. Dtype: that of input, the real dtype of a
+// complex one.
+//
 //	torch.view_as_real_copy(Tensor input, *, Tensor out=None)
 func ViewAsRealCopy(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.view_as_real_copy", options, input))
@@ -749,6 +979,9 @@ func ViewAsRealCopy(input *Tensor, options ...any) *Tensor {
 
 // ViewCopy is torch.view_copy: performs the same operation as torch.view, but
 // all output tensors are freshly created instead of aliasing the input.
+//
+// Shape: size, where -1 is what is left of the elements; with a dtype that of
+// input, its last size by the sizes of the elements. Dtype: that of input.
 //
 //	torch.view_copy(Tensor input, dtype dtype, *, Tensor out=None)
 //	torch.view_copy(Tensor input, int[] size, *, Tensor out=None)
@@ -759,6 +992,9 @@ func ViewCopy(input *Tensor, dtype any, options ...any) *Tensor {
 // Vsplit is torch.vsplit: splits input, a tensor with two or more dimensions,
 // into multiple tensors vertically according to indices_or_sections.
 //
+// Shape: tensors with that of input, parted along dimension 0. Dtype: that of
+// input.
+//
 //	torch.vsplit(Tensor input, int sections)
 //	torch.vsplit(Tensor input, int[] indices)
 func Vsplit(input *Tensor, sections any) Tensors {
@@ -766,6 +1002,9 @@ func Vsplit(input *Tensor, sections any) Tensors {
 }
 
 // Vstack is torch.vstack: stack tensors in sequence vertically (row wise).
+//
+// Shape: that of the tensors, made at least (1, n), with the sum of their sizes
+// at dimension 0. Dtype: what the arguments promote to.
 //
 //	torch.vstack(Tensor[] tensors, *, Tensor out=None)
 func Vstack(tensors Seq, options ...any) *Tensor {

@@ -4,6 +4,9 @@ package torchops
 
 // Istft is the method istft: inverse short time Fourier Transform.
 //
+// Shape: (*, samples) of (*, frequencies, frames). Dtype: that of x, its real
+// dtype for the values in between.
+//
 //	x.istft(n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: 'Tensor | None' = None, center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False)
 func (x *Tensor) Istft(nFft int, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("istft", options, nFft))
@@ -11,12 +14,17 @@ func (x *Tensor) Istft(nFft int, options ...any) *Tensor {
 
 // Stft is the method stft: short-time Fourier transform (STFT).
 //
+// Shape: (*, n_fft / 2 + 1 or n_fft, frames), with 2 behind where the result is
+// real. Dtype: the complex dtype of x; its own where return_complex is false.
+//
 //	x.stft(n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: 'Tensor | None' = None, center: bool = True, pad_mode: str = 'reflect', normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None)
 func (x *Tensor) Stft(nFft int, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("stft", options, nFft))
 }
 
 // BartlettWindow is torch.bartlett_window: bartlett window function.
+//
+// Shape: (window_length). Dtype: dtype, the default one where not given.
 //
 //	torch.bartlett_window(int window_length, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.bartlett_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
@@ -26,6 +34,8 @@ func BartlettWindow(windowLength int, options ...any) *Tensor {
 
 // BlackmanWindow is torch.blackman_window: blackman window function.
 //
+// Shape: (window_length). Dtype: dtype, the default one where not given.
+//
 //	torch.blackman_window(int window_length, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.blackman_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func BlackmanWindow(windowLength int, options ...any) *Tensor {
@@ -33,6 +43,8 @@ func BlackmanWindow(windowLength int, options ...any) *Tensor {
 }
 
 // HammingWindow is torch.hamming_window: hamming window function.
+//
+// Shape: (window_length). Dtype: dtype, the default one where not given.
 //
 //	torch.hamming_window(int window_length, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.hamming_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
@@ -44,6 +56,8 @@ func HammingWindow(windowLength int, options ...any) *Tensor {
 
 // HannWindow is torch.hann_window: hann window function.
 //
+// Shape: (window_length). Dtype: dtype, the default one where not given.
+//
 //	torch.hann_window(int window_length, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.hann_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func HannWindow(windowLength int, options ...any) *Tensor {
@@ -51,6 +65,9 @@ func HannWindow(windowLength int, options ...any) *Tensor {
 }
 
 // Istft is torch.istft: inverse short time Fourier Transform.
+//
+// Shape: (*, samples) of (*, frequencies, frames). Dtype: that of input, its
+// real dtype for the values in between.
 //
 //	torch.istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False)
 func Istft(input *Tensor, nFft int, options ...any) *Tensor {
@@ -60,6 +77,8 @@ func Istft(input *Tensor, nFft int, options ...any) *Tensor {
 // KaiserWindow is torch.kaiser_window: computes the Kaiser window with window
 // length window_length and shape parameter beta.
 //
+// Shape: (window_length). Dtype: dtype, the default one where not given.
+//
 //	torch.kaiser_window(int window_length, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.kaiser_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.kaiser_window(int window_length, bool periodic, float beta, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
@@ -68,6 +87,10 @@ func KaiserWindow(windowLength int, options ...any) *Tensor {
 }
 
 // Stft is torch.stft: short-time Fourier transform (STFT).
+//
+// Shape: (*, n_fft / 2 + 1 or n_fft, frames), with 2 behind where the result is
+// real. Dtype: the complex dtype of input; its own where return_complex is
+// false.
 //
 //	torch.stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True, pad_mode: str = 'reflect', normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None)
 func Stft(input *Tensor, nFft int, options ...any) *Tensor {

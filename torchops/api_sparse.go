@@ -4,6 +4,8 @@ package torchops
 
 // CcolIndices is the method ccol_indices.
 //
+// Shape: one dimension, whose size the elements decide. Dtype: int64.
+//
 //	x.ccol_indices()
 func (x *Tensor) CcolIndices() *Tensor {
 	return As[*Tensor](x.callMethod("ccol_indices"))
@@ -11,6 +13,8 @@ func (x *Tensor) CcolIndices() *Tensor {
 
 // Coalesce is the method coalesce: returns a coalesced copy of x if x is an
 // uncoalesced tensor.
+//
+// Shape and dtype: those of x.
 //
 //	x.coalesce()
 func (x *Tensor) Coalesce() *Tensor {
@@ -21,6 +25,8 @@ func (x *Tensor) Coalesce() *Tensor {
 // column indices of the x tensor when x is a sparse CSR tensor of layout
 // sparse_csr.
 //
+// Shape: one dimension, whose size the elements decide. Dtype: int64.
+//
 //	x.col_indices()
 func (x *Tensor) ColIndices() *Tensor {
 	return As[*Tensor](x.callMethod("col_indices"))
@@ -30,6 +36,8 @@ func (x *Tensor) ColIndices() *Tensor {
 // compressed row indices of the x tensor when x is a sparse CSR tensor of
 // layout sparse_csr.
 //
+// Shape: one dimension, whose size the elements decide. Dtype: int64.
+//
 //	x.crow_indices()
 func (x *Tensor) CrowIndices() *Tensor {
 	return As[*Tensor](x.callMethod("crow_indices"))
@@ -37,6 +45,8 @@ func (x *Tensor) CrowIndices() *Tensor {
 
 // Indices is the method indices: return the indices tensor of a sparse COO
 // tensor.
+//
+// Shape: (dimensions, number of elements). Dtype: int64.
 //
 //	x.indices()
 func (x *Tensor) Indices() *Tensor {
@@ -60,6 +70,8 @@ func (x *Tensor) ResizeAsSparseInPlace(theTemplate *Tensor) *Tensor {
 
 // RowIndices is the method row_indices.
 //
+// Shape: one dimension, whose size the elements decide. Dtype: int64.
+//
 //	x.row_indices()
 func (x *Tensor) RowIndices() *Tensor {
 	return As[*Tensor](x.callMethod("row_indices"))
@@ -67,6 +79,8 @@ func (x *Tensor) RowIndices() *Tensor {
 
 // Smm is the method smm: performs a matrix multiplication of the sparse matrix
 // x with the dense matrix mat.
+//
+// Shape: x (n, m) and mat2 (m, p) give (n, p). Dtype: that of x.
 //
 //	x.smm(Tensor mat2)
 func (x *Tensor) Smm(mat2 *Tensor) *Tensor {
@@ -83,6 +97,8 @@ func (x *Tensor) SparseDim() SymInt {
 
 // SparseMask is the method sparse_mask: returns a new sparse tensor with values
 // from a strided tensor x filtered by the indices of the sparse tensor mask.
+//
+// Shape and dtype: those of x.
 //
 //	x.sparse_mask(Tensor mask)
 func (x *Tensor) SparseMask(mask *Tensor) *Tensor {
@@ -109,6 +125,8 @@ func (x *Tensor) SparseResizeAndClearInPlace(size Ints, sparseDim, denseDim int)
 // ToDense is the method to_dense: creates a strided copy of x if x is not a
 // strided tensor, otherwise returns x.
 //
+// Shape and dtype: those of x.
+//
 //	x.to_dense(dtype? dtype=None, *, bool? masked_grad=None)
 func (x *Tensor) ToDense(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("to_dense", options...))
@@ -124,6 +142,8 @@ func (x *Tensor) ToMkldnn(options ...any) *Tensor {
 
 // ToSparse is the method to_sparse: returns a sparse copy of the tensor.
 //
+// Shape and dtype: those of x.
+//
 //	x.to_sparse(*, layout? layout=None, int[2]? blocksize=None, int? dense_dim=None)
 //	x.to_sparse(int sparse_dim)
 func (x *Tensor) ToSparse(options ...any) *Tensor {
@@ -133,6 +153,8 @@ func (x *Tensor) ToSparse(options ...any) *Tensor {
 // ToSparseBsc is the method to_sparse_bsc: convert a tensor to a block sparse
 // column (BSC) storage format of given blocksize.
 //
+// Shape and dtype: those of x.
+//
 //	x.to_sparse_bsc(int[2] blocksize, int? dense_dim=None)
 func (x *Tensor) ToSparseBsc(blocksize Ints, options ...any) *Tensor {
 	return As[*Tensor](x.callMethodWith("to_sparse_bsc", options, blocksize))
@@ -140,6 +162,8 @@ func (x *Tensor) ToSparseBsc(blocksize Ints, options ...any) *Tensor {
 
 // ToSparseBsr is the method to_sparse_bsr: convert a tensor to a block sparse
 // row (BSR) storage format of given blocksize.
+//
+// Shape and dtype: those of x.
 //
 //	x.to_sparse_bsr(int[2] blocksize, int? dense_dim=None)
 func (x *Tensor) ToSparseBsr(blocksize Ints, options ...any) *Tensor {
@@ -149,6 +173,8 @@ func (x *Tensor) ToSparseBsr(blocksize Ints, options ...any) *Tensor {
 // ToSparseCoo is the method to_sparse_coo: convert a tensor to coordinate
 // format.
 //
+// Shape and dtype: those of x.
+//
 //	x.to_sparse_coo()
 func (x *Tensor) ToSparseCoo() *Tensor {
 	return As[*Tensor](x.callMethod("to_sparse_coo"))
@@ -156,6 +182,8 @@ func (x *Tensor) ToSparseCoo() *Tensor {
 
 // ToSparseCsc is the method to_sparse_csc: convert a tensor to compressed
 // column storage (CSC) format.
+//
+// Shape and dtype: those of x.
 //
 //	x.to_sparse_csc(int? dense_dim=None)
 func (x *Tensor) ToSparseCsc(options ...any) *Tensor {
@@ -165,6 +193,8 @@ func (x *Tensor) ToSparseCsc(options ...any) *Tensor {
 // ToSparseCsr is the method to_sparse_csr: convert a tensor to compressed row
 // storage format (CSR).
 //
+// Shape and dtype: those of x.
+//
 //	x.to_sparse_csr(int? dense_dim=None)
 func (x *Tensor) ToSparseCsr(options ...any) *Tensor {
 	return As[*Tensor](x.callMethod("to_sparse_csr", options...))
@@ -172,12 +202,16 @@ func (x *Tensor) ToSparseCsr(options ...any) *Tensor {
 
 // Values is the method values: return the values tensor of a sparse COO tensor.
 //
+// Shape: one dimension, whose size the elements decide. Dtype: that of x.
+//
 //	x.values()
 func (x *Tensor) Values() *Tensor {
 	return As[*Tensor](x.callMethod("values"))
 }
 
 // CcolIndicesCopy is torch.ccol_indices_copy.
+//
+// Shape: one dimension, whose size the elements decide. Dtype: int64.
 //
 //	torch.ccol_indices_copy(Tensor input, *, Tensor out=None)
 func CcolIndicesCopy(input *Tensor, options ...any) *Tensor {
@@ -188,6 +222,8 @@ func CcolIndicesCopy(input *Tensor, options ...any) *Tensor {
 // torch.col_indices, but all output tensors are freshly created instead of
 // aliasing the input.
 //
+// Shape: one dimension, whose size the elements decide. Dtype: int64.
+//
 //	torch.col_indices_copy(Tensor input, *, Tensor out=None)
 func ColIndicesCopy(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.col_indices_copy", options, input))
@@ -197,6 +233,8 @@ func ColIndicesCopy(input *Tensor, options ...any) *Tensor {
 // torch.crow_indices, but all output tensors are freshly created instead of
 // aliasing the input.
 //
+// Shape: one dimension, whose size the elements decide. Dtype: int64.
+//
 //	torch.crow_indices_copy(Tensor input, *, Tensor out=None)
 func CrowIndicesCopy(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.crow_indices_copy", options, input))
@@ -204,6 +242,8 @@ func CrowIndicesCopy(input *Tensor, options ...any) *Tensor {
 
 // Hspmm is torch.hspmm: performs a matrix multiplication of a sparse COO matrix
 // mat1 and a strided matrix mat2.
+//
+// Shape: mat1 (n, m) and mat2 (m, p) give (n, p). Dtype: that of mat1.
 //
 //	torch.hspmm(Tensor mat1, Tensor mat2, *, Tensor out=None)
 func Hspmm(mat1, mat2 *Tensor, options ...any) *Tensor {
@@ -220,6 +260,11 @@ func IndicesCopy(input *Tensor, options ...any) *Tensor {
 }
 
 // MaxPool1dWithIndices is torch.max_pool1d_with_indices.
+//
+// Shape: that of input with (size + 2 padding - dilation (kernel - 1) - 1) /
+// stride + 1 in each dimension, rounded down, up where ceil_mode; stride is the
+// kernel unless given. Dtype: that of input for the values, int64 for the
+// places.
 //
 //	torch.max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False)
 func MaxPool1dWithIndices(input *Tensor, kernelSize Ints, options ...any) (_, _ *Tensor) {
@@ -280,6 +325,8 @@ func ResizeAsSparseInPlace(input, theTemplate *Tensor) *Tensor {
 
 // RowIndicesCopy is torch.row_indices_copy.
 //
+// Shape: one dimension, whose size the elements decide. Dtype: int64.
+//
 //	torch.row_indices_copy(Tensor input, *, Tensor out=None)
 func RowIndicesCopy(input *Tensor, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.row_indices_copy", options, input))
@@ -287,6 +334,8 @@ func RowIndicesCopy(input *Tensor, options ...any) *Tensor {
 
 // Smm is torch.smm: performs a matrix multiplication of the sparse matrix input
 // with the dense matrix mat.
+//
+// Shape: input (n, m) and mat2 (m, p) give (n, p). Dtype: that of input.
 //
 //	torch.smm(Tensor input, Tensor mat2)
 func Smm(input, mat2 *Tensor) *Tensor {
@@ -297,6 +346,9 @@ func Smm(input, mat2 *Tensor) *Tensor {
 // (Block Compressed Sparse Column)) with specified 2-dimensional blocks at the
 // given ccol_indices and row_indices.
 //
+// Shape: size, the smallest one that fits the indices where not given. Dtype:
+// that of values.
+//
 //	torch.sparse_bsc_tensor(ccol_indices: any, row_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseBscTensor(ccolIndices, rowIndices, values any, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.sparse_bsc_tensor", options, ccolIndices, rowIndices, values))
@@ -305,6 +357,9 @@ func SparseBscTensor(ccolIndices, rowIndices, values any, options ...any) *Tenso
 // SparseBsrTensor is torch.sparse_bsr_tensor: constructs a sparse tensor in BSR
 // (Block Compressed Sparse Row)) with specified 2-dimensional blocks at the
 // given crow_indices and col_indices.
+//
+// Shape: size, the smallest one that fits the indices where not given. Dtype:
+// that of values.
 //
 //	torch.sparse_bsr_tensor(crow_indices: any, col_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseBsrTensor(crowIndices, colIndices, values any, options ...any) *Tensor {
@@ -323,6 +378,9 @@ func SparseCompressedTensor(compressedIndices, plainIndices, values any, options
 // SparseCooTensor is torch.sparse_coo_tensor: constructs a sparse tensor in
 // COO(rdinate) format with specified values at the given indices.
 //
+// Shape: size, the smallest one that fits the indices where not given. Dtype:
+// that of values.
+//
 //	torch.sparse_coo_tensor(indices: any, values: any, size = None, *, dtype = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None, is_coalesced = None)
 func SparseCooTensor(indices, values any, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.sparse_coo_tensor", options, indices, values))
@@ -332,6 +390,9 @@ func SparseCooTensor(indices, values any, options ...any) *Tensor {
 // (Compressed Sparse Column) with specified values at the given ccol_indices
 // and row_indices.
 //
+// Shape: size, the smallest one that fits the indices where not given. Dtype:
+// that of values.
+//
 //	torch.sparse_csc_tensor(ccol_indices: any, row_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseCscTensor(ccolIndices, rowIndices, values any, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.sparse_csc_tensor", options, ccolIndices, rowIndices, values))
@@ -340,6 +401,9 @@ func SparseCscTensor(ccolIndices, rowIndices, values any, options ...any) *Tenso
 // SparseCsrTensor is torch.sparse_csr_tensor: constructs a sparse tensor in CSR
 // (Compressed Sparse Row) with specified values at the given crow_indices and
 // col_indices.
+//
+// Shape: size, the smallest one that fits the indices where not given. Dtype:
+// that of values.
 //
 //	torch.sparse_csr_tensor(crow_indices: any, col_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseCsrTensor(crowIndices, colIndices, values any, options ...any) *Tensor {
@@ -351,6 +415,8 @@ func SparseCsrTensor(crowIndices, colIndices, values any, options ...any) *Tenso
 // row contains row coordinates of all indices and the second row contains
 // column coordinates.
 //
+// Shape: (2, number of elements of the triangle). Dtype: int64.
+//
 //	torch.tril_indices(int row, int col, int offset=0, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func TrilIndices(row, col int, options ...any) *Tensor {
 	return As[*Tensor](callFunctionWith("torch.tril_indices", options, row, col))
@@ -360,6 +426,8 @@ func TrilIndices(row, col int, options ...any) *Tensor {
 // triangular part of a row by col matrix in a 2-by-N Tensor, where the first
 // row contains row coordinates of all indices and the second row contains
 // column coordinates.
+//
+// Shape: (2, number of elements of the triangle). Dtype: int64.
 //
 //	torch.triu_indices(int row, int col, int offset=0, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func TriuIndices(row, col int, options ...any) *Tensor {

@@ -80,6 +80,7 @@ type tables struct {
 	composed, target map[string]string
 	decided          map[string]decision
 	docs             map[string]string
+	rulings          map[string]ruling
 	written          map[string]bool
 }
 
@@ -94,6 +95,9 @@ func readTables(root string) (t tables, err error) {
 		return t, err
 	}
 	if t.docs, err = readDocs(root); err != nil {
+		return t, err
+	}
+	if t.rulings, err = readRulings(root); err != nil {
 		return t, err
 	}
 	t.written, err = written(root)
@@ -183,7 +187,7 @@ func generate(root string) (map[string][]byte, error) {
 				return nil, fmt.Errorf("%s: both %s and %s", name, other, f.python)
 			}
 			declared[name] = f.python
-			g.write(b, &f, t.docs)
+			g.write(b, &f, &t)
 		}
 	}
 	files := map[string][]byte{}

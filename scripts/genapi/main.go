@@ -6,8 +6,9 @@
 //
 // What it reads: torchops/signatures.txt (functions that Python binds to C++, in the
 // parser's order), torchops/composed.txt (those that are Python code), the schemas of
-// package ir for what they return, docs.txt for what they do, and names.txt for what
-// is decided by hand. Names that torchops already has are left alone.
+// package ir for what they return, docs.txt for what they do, shapes.txt for the rules of
+// their shapes and dtypes, and names.txt for what is decided by hand. Names that torchops
+// already has are left alone.
 //
 // A function takes what all overloads of a form take in the same places, typed,
 // and the rest as options: further arguments in Python's order, then Kw. Overloads

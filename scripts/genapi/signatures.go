@@ -24,6 +24,8 @@ type param struct {
 	required bool   // has no default
 	keyword  bool   // given by name only
 	rest     bool   // takes all further arguments
+	python   string // the type as signatures write it
+	def      string // the default as it is written
 }
 
 // goTypes are the Go types of the parser's; what is not here is any.
@@ -86,9 +88,9 @@ func boundSignature(name, params, op string) (signature, error) {
 		if !ok {
 			return s, fmt.Errorf("%s: expected a type and a name, got %q", name, text)
 		}
-		name, _, optional := strings.Cut(name, "=")
+		name, def, optional := strings.Cut(name, "=")
 		plain, _, _ := strings.Cut(strings.TrimSuffix(typ, "?"), "[")
-		p := param{name: name, typ: goTypes[plain], required: !optional, keyword: keyword}
+		p := param{name: name, typ: goTypes[plain], required: !optional, keyword: keyword, python: typ, def: def}
 		switch {
 		case p.typ == "", numbers && p.typ == "*Tensor" && name != "input":
 			p.typ = "any"
@@ -164,9 +166,9 @@ func pythonSignature(params string, method bool) signature {
 		case text == "/", method && i == 0 && text == "self":
 			continue
 		}
-		text, _, optional := strings.Cut(text, " = ")
+		text, def, optional := strings.Cut(text, " = ")
 		name, annotation, _ := strings.Cut(text, ": ")
-		p := param{name: name, typ: "any", required: !optional, keyword: keyword}
+		p := param{name: name, typ: "any", required: !optional, keyword: keyword, python: "any", def: def}
 		if p.name, p.rest = strings.CutPrefix(name, "*"); p.rest {
 			p.required = true
 		}

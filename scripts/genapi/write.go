@@ -73,13 +73,19 @@ func (g *group) spread() bool {
 }
 
 // write writes the Go function.
-func (g *group) write(b io.Writer, f *function, docs map[string]string) {
+func (g *group) write(b io.Writer, f *function, t *tables) {
 	name := strings.TrimPrefix(f.goName(g.suffix), "Tensor.")
 	fmt.Fprintln(b)
-	for _, line := range wrap(g.doc(f, name, docs)) {
-		fmt.Fprintln(b, strings.TrimRight("// "+line, " "))
+	paragraphs := []string{g.doc(f, name, t.docs)}
+	if text := f.sentence(t.rulings[f.python]); text != "" {
+		paragraphs = append(paragraphs, text)
 	}
-	fmt.Fprintln(b, "//")
+	for _, text := range paragraphs {
+		for _, line := range wrap(text) {
+			fmt.Fprintln(b, strings.TrimRight("// "+line, " "))
+		}
+		fmt.Fprintln(b, "//")
+	}
 	for _, s := range g.signatures {
 		python := f.python
 		if f.method {

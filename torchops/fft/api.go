@@ -19,6 +19,10 @@ func with(options []any, args ...any) []any { return append(args, options...) }
 // Fft is torch.fft.fft: computes the one dimensional discrete Fourier transform
 // of input.
 //
+// Shape: that of input with n at dim (the last where not given), its own size
+// without n. Dtype: the complex dtype of input, of the default one for integers
+// and bools.
+//
 //	torch.fft.fft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor out=None)
 func Fft(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("fft", with(options, input)...))
@@ -26,6 +30,9 @@ func Fft(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Fft2 is torch.fft.fft2: computes the 2 dimensional discrete Fourier transform
 // of input.
+//
+// Shape: that of input with s at the dims. Dtype: the complex dtype of input,
+// of the default one for integers and bools.
 //
 //	torch.fft.fft2(Tensor input, int[1]? s=None, int[1] dim={-2,-1}, str? norm=None, *, Tensor out=None)
 func Fft2(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -35,6 +42,8 @@ func Fft2(input *torch.Tensor, options ...any) *torch.Tensor {
 // Fftfreq is torch.fft.fftfreq: computes the discrete Fourier Transform sample
 // frequencies for a signal of size n.
 //
+// Shape: (n). Dtype: dtype, the default one where not given.
+//
 //	torch.fft.fftfreq(int n, float d=1.0, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Fftfreq(n int, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("fftfreq", with(options, n)...))
@@ -42,6 +51,9 @@ func Fftfreq(n int, options ...any) *torch.Tensor {
 
 // Fftn is torch.fft.fftn: computes the N dimensional discrete Fourier transform
 // of input.
+//
+// Shape: that of input with s at the dims. Dtype: the complex dtype of input,
+// of the default one for integers and bools.
 //
 //	torch.fft.fftn(Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor out=None)
 func Fftn(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -51,6 +63,8 @@ func Fftn(input *torch.Tensor, options ...any) *torch.Tensor {
 // Fftshift is torch.fft.fftshift: reorders n-dimensional FFT data, as provided
 // by torch.fft.fftn, to have negative frequency terms first.
 //
+// Shape and dtype: those of input.
+//
 //	torch.fft.fftshift(Tensor input, int[1]? dim=None)
 func Fftshift(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("fftshift", with(options, input)...))
@@ -58,6 +72,10 @@ func Fftshift(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Hfft is torch.fft.hfft: computes the one dimensional discrete Fourier
 // transform of a Hermitian symmetric input signal.
+//
+// Shape: that of input with n at dim (the last where not given), 2 (m - 1) of m
+// without n. Dtype: that of input, the real dtype of a complex one, the default
+// dtype for integers and bools.
 //
 //	torch.fft.hfft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor out=None)
 func Hfft(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -67,6 +85,10 @@ func Hfft(input *torch.Tensor, options ...any) *torch.Tensor {
 // Hfft2 is torch.fft.hfft2: computes the 2-dimensional discrete Fourier
 // transform of a Hermitian symmetric input signal.
 //
+// Shape: that of input with s at the dims, 2 (m - 1) of m at the last of them
+// where s does not say. Dtype: that of input, the real dtype of a complex one,
+// the default dtype for integers and bools.
+//
 //	torch.fft.hfft2(Tensor input, int[1]? s=None, int[1] dim={-2,-1}, str? norm=None, *, Tensor out=None)
 func Hfft2(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("hfft2", with(options, input)...))
@@ -74,6 +96,10 @@ func Hfft2(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Hfftn is torch.fft.hfftn: computes the n-dimensional discrete Fourier
 // transform of a Hermitian symmetric input signal.
+//
+// Shape: that of input with s at the dims, 2 (m - 1) of m at the last of them
+// where s does not say. Dtype: that of input, the real dtype of a complex one,
+// the default dtype for integers and bools.
 //
 //	torch.fft.hfftn(Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor out=None)
 func Hfftn(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -83,6 +109,10 @@ func Hfftn(input *torch.Tensor, options ...any) *torch.Tensor {
 // Ifft is torch.fft.ifft: computes the one dimensional inverse discrete Fourier
 // transform of input.
 //
+// Shape: that of input with n at dim (the last where not given), its own size
+// without n. Dtype: the complex dtype of input, of the default one for integers
+// and bools.
+//
 //	torch.fft.ifft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor out=None)
 func Ifft(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("ifft", with(options, input)...))
@@ -90,6 +120,9 @@ func Ifft(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Ifft2 is torch.fft.ifft2: computes the 2 dimensional inverse discrete Fourier
 // transform of input.
+//
+// Shape: that of input with s at the dims. Dtype: the complex dtype of input,
+// of the default one for integers and bools.
 //
 //	torch.fft.ifft2(Tensor input, int[1]? s=None, int[1] dim={-2,-1}, str? norm=None, *, Tensor out=None)
 func Ifft2(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -99,6 +132,9 @@ func Ifft2(input *torch.Tensor, options ...any) *torch.Tensor {
 // Ifftn is torch.fft.ifftn: computes the N dimensional inverse discrete Fourier
 // transform of input.
 //
+// Shape: that of input with s at the dims. Dtype: the complex dtype of input,
+// of the default one for integers and bools.
+//
 //	torch.fft.ifftn(Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor out=None)
 func Ifftn(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("ifftn", with(options, input)...))
@@ -106,12 +142,18 @@ func Ifftn(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Ifftshift is torch.fft.ifftshift: inverse of torch.fft.fftshift.
 //
+// Shape and dtype: those of input.
+//
 //	torch.fft.ifftshift(Tensor input, int[1]? dim=None)
 func Ifftshift(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("ifftshift", with(options, input)...))
 }
 
 // Ihfft is torch.fft.ihfft: computes the inverse of torch.fft.hfft.
+//
+// Shape: that of input with n / 2 + 1, rounded down, at dim (the last where not
+// given); n is its own size there unless given. Dtype: the complex dtype of
+// input, of the default one for integers and bools.
 //
 //	torch.fft.ihfft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor out=None)
 func Ihfft(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -121,6 +163,10 @@ func Ihfft(input *torch.Tensor, options ...any) *torch.Tensor {
 // Ihfft2 is torch.fft.ihfft2: computes the 2-dimensional inverse discrete
 // Fourier transform of real input.
 //
+// Shape: that of input with s at the dims, n / 2 + 1 of n, rounded down, at the
+// last of them. Dtype: the complex dtype of input, of the default one for
+// integers and bools.
+//
 //	torch.fft.ihfft2(Tensor input, int[1]? s=None, int[1] dim={-2,-1}, str? norm=None, *, Tensor out=None)
 func Ihfft2(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("ihfft2", with(options, input)...))
@@ -129,12 +175,20 @@ func Ihfft2(input *torch.Tensor, options ...any) *torch.Tensor {
 // Ihfftn is torch.fft.ihfftn: computes the N-dimensional inverse discrete
 // Fourier transform of real input.
 //
+// Shape: that of input with s at the dims, n / 2 + 1 of n, rounded down, at the
+// last of them. Dtype: the complex dtype of input, of the default one for
+// integers and bools.
+//
 //	torch.fft.ihfftn(Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor out=None)
 func Ihfftn(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("ihfftn", with(options, input)...))
 }
 
 // Irfft is torch.fft.irfft: computes the inverse of torch.fft.rfft.
+//
+// Shape: that of input with n at dim (the last where not given), 2 (m - 1) of m
+// without n. Dtype: that of input, the real dtype of a complex one, the default
+// dtype for integers and bools.
 //
 //	torch.fft.irfft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor out=None)
 func Irfft(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -143,12 +197,20 @@ func Irfft(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Irfft2 is torch.fft.irfft2: computes the inverse of torch.fft.rfft2.
 //
+// Shape: that of input with s at the dims, 2 (m - 1) of m at the last of them
+// where s does not say. Dtype: that of input, the real dtype of a complex one,
+// the default dtype for integers and bools.
+//
 //	torch.fft.irfft2(Tensor input, int[1]? s=None, int[1] dim={-2,-1}, str? norm=None, *, Tensor out=None)
 func Irfft2(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("irfft2", with(options, input)...))
 }
 
 // Irfftn is torch.fft.irfftn: computes the inverse of torch.fft.rfftn.
+//
+// Shape: that of input with s at the dims, 2 (m - 1) of m at the last of them
+// where s does not say. Dtype: that of input, the real dtype of a complex one,
+// the default dtype for integers and bools.
 //
 //	torch.fft.irfftn(Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor out=None)
 func Irfftn(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -158,6 +220,10 @@ func Irfftn(input *torch.Tensor, options ...any) *torch.Tensor {
 // Rfft is torch.fft.rfft: computes the one dimensional Fourier transform of
 // real-valued input.
 //
+// Shape: that of input with n / 2 + 1, rounded down, at dim (the last where not
+// given); n is its own size there unless given. Dtype: the complex dtype of
+// input, of the default one for integers and bools.
+//
 //	torch.fft.rfft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor out=None)
 func Rfft(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("rfft", with(options, input)...))
@@ -165,6 +231,10 @@ func Rfft(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Rfft2 is torch.fft.rfft2: computes the 2-dimensional discrete Fourier
 // transform of real input.
+//
+// Shape: that of input with s at the dims, n / 2 + 1 of n, rounded down, at the
+// last of them. Dtype: the complex dtype of input, of the default one for
+// integers and bools.
 //
 //	torch.fft.rfft2(Tensor input, int[1]? s=None, int[1] dim={-2,-1}, str? norm=None, *, Tensor out=None)
 func Rfft2(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -174,6 +244,9 @@ func Rfft2(input *torch.Tensor, options ...any) *torch.Tensor {
 // Rfftfreq is torch.fft.rfftfreq: computes the sample frequencies for
 // torch.fft.rfft with a signal of size n.
 //
+// Shape: (n / 2 + 1), rounded down. Dtype: dtype, the default one where not
+// given.
+//
 //	torch.fft.rfftfreq(int n, float d=1.0, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Rfftfreq(n int, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("rfftfreq", with(options, n)...))
@@ -181,6 +254,10 @@ func Rfftfreq(n int, options ...any) *torch.Tensor {
 
 // Rfftn is torch.fft.rfftn: computes the N-dimensional discrete Fourier
 // transform of real input.
+//
+// Shape: that of input with s at the dims, n / 2 + 1 of n, rounded down, at the
+// last of them. Dtype: the complex dtype of input, of the default one for
+// integers and bools.
 //
 //	torch.fft.rfftn(Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor out=None)
 func Rfftn(input *torch.Tensor, options ...any) *torch.Tensor {

@@ -19,6 +19,8 @@ func with(options []any, args ...any) []any { return append(args, options...) }
 // Cholesky is torch.linalg.cholesky: computes the Cholesky decomposition of a
 // complex Hermitian or real symmetric positive-definite matrix.
 //
+// Shape and dtype: those of input.
+//
 //	torch.linalg.cholesky(Tensor input, *, bool upper=False, Tensor out=None)
 func Cholesky(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("cholesky", with(options, input)...))
@@ -26,6 +28,9 @@ func Cholesky(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // CholeskyEx is torch.linalg.cholesky_ex: computes the Cholesky decomposition
 // of a complex Hermitian or real symmetric positive-definite matrix.
+//
+// Shape: input (*, n, n) gives (*, n, n) and (*). Dtype: that of input, int32
+// for pivots and infos.
 //
 //	torch.linalg.cholesky_ex(Tensor input, *, bool upper=False, bool check_errors=False, Tensor[2] out=None)
 func CholeskyEx(input *torch.Tensor, options ...any) (l, info *torch.Tensor) {
@@ -36,6 +41,9 @@ func CholeskyEx(input *torch.Tensor, options ...any) (l, info *torch.Tensor) {
 // Cond is torch.linalg.cond: computes the condition number of a matrix with
 // respect to a matrix norm.
 //
+// Shape: that of input without dim (the last two where not given), or with 1
+// there where keepdim. Dtype: that of input, the real dtype of a complex one.
+//
 //	torch.linalg.cond(Tensor input, Number? p=None, *, Tensor out=None)
 //	torch.linalg.cond(Tensor input, str p, *, Tensor out=None)
 func Cond(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -45,12 +53,17 @@ func Cond(input *torch.Tensor, options ...any) *torch.Tensor {
 // Cross is torch.linalg.cross: computes the cross product of two 3-dimensional
 // vectors.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.linalg.cross(Tensor input, Tensor other, *, int dim=-1, Tensor out=None)
 func Cross(input, other *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("cross", with(options, input, other)...))
 }
 
 // Det is torch.linalg.det: computes the determinant of a square matrix.
+//
+// Shape: A (*, n, n) gives (*). Dtype: that of A.
 //
 //	torch.linalg.det(Tensor A, *, Tensor out=None)
 func Det(a *torch.Tensor, options ...any) *torch.Tensor {
@@ -59,6 +72,9 @@ func Det(a *torch.Tensor, options ...any) *torch.Tensor {
 
 // Diagonal is torch.linalg.diagonal.
 //
+// Shape: that of A without dim1 and dim2, and the length of the diagonal
+// behind. Dtype: that of A.
+//
 //	torch.linalg.diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1)
 func Diagonal(a *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("diagonal", with(options, a)...))
@@ -66,6 +82,9 @@ func Diagonal(a *torch.Tensor, options ...any) *torch.Tensor {
 
 // Eig is torch.linalg.eig: computes the eigenvalue decomposition of a square
 // matrix if it exists.
+//
+// Shape: input (*, n, n) gives (*, n) and (*, n, n). Dtype: the complex dtype
+// of input, of the default one for integers and bools.
 //
 //	torch.linalg.eig(Tensor input, *, Tensor[2] out=None)
 func Eig(input *torch.Tensor, options ...any) (eigenvalues, eigenvectors *torch.Tensor) {
@@ -76,6 +95,9 @@ func Eig(input *torch.Tensor, options ...any) (eigenvalues, eigenvectors *torch.
 // Eigh is torch.linalg.eigh: computes the eigenvalue decomposition of a complex
 // Hermitian or real symmetric matrix.
 //
+// Shape: input (*, n, n) gives (*, n) and (*, n, n). Dtype: that of input, its
+// real dtype for the values in between.
+//
 //	torch.linalg.eigh(Tensor input, str UPLO="L", *, Tensor[2] out=None)
 func Eigh(input *torch.Tensor, options ...any) (eigenvalues, eigenvectors *torch.Tensor) {
 	list := torch.As[torch.Tensors](call("eigh", with(options, input)...))
@@ -83,6 +105,9 @@ func Eigh(input *torch.Tensor, options ...any) (eigenvalues, eigenvectors *torch
 }
 
 // Eigvals is torch.linalg.eigvals: computes the eigenvalues of a square matrix.
+//
+// Shape: input (*, n, n) gives (*, n). Dtype: the complex dtype of input, of
+// the default one for integers and bools.
 //
 //	torch.linalg.eigvals(Tensor input, *, Tensor out=None)
 func Eigvals(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -92,6 +117,9 @@ func Eigvals(input *torch.Tensor, options ...any) *torch.Tensor {
 // Eigvalsh is torch.linalg.eigvalsh: computes the eigenvalues of a complex
 // Hermitian or real symmetric matrix.
 //
+// Shape: input (*, n, n) gives (*, n). Dtype: that of input, the real dtype of
+// a complex one.
+//
 //	torch.linalg.eigvalsh(Tensor input, str UPLO="L", *, Tensor out=None)
 func Eigvalsh(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("eigvalsh", with(options, input)...))
@@ -99,6 +127,8 @@ func Eigvalsh(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // HouseholderProduct is torch.linalg.householder_product: computes the first n
 // columns of a product of Householder matrices.
+//
+// Shape and dtype: those of input.
 //
 //	torch.linalg.householder_product(Tensor input, Tensor tau, *, Tensor out=None)
 func HouseholderProduct(input, tau *torch.Tensor, options ...any) *torch.Tensor {
@@ -108,6 +138,8 @@ func HouseholderProduct(input, tau *torch.Tensor, options ...any) *torch.Tensor 
 // Inv is torch.linalg.inv: computes the inverse of a square matrix if it
 // exists.
 //
+// Shape and dtype: those of A.
+//
 //	torch.linalg.inv(Tensor A, *, Tensor out=None)
 func Inv(a *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("inv", with(options, a)...))
@@ -115,6 +147,9 @@ func Inv(a *torch.Tensor, options ...any) *torch.Tensor {
 
 // InvEx is torch.linalg.inv_ex: computes the inverse of a square matrix if it
 // is invertible.
+//
+// Shape: A (*, n, n) gives (*, n, n) and (*). Dtype: that of A, int32 for
+// pivots and infos.
 //
 //	torch.linalg.inv_ex(Tensor A, *, bool check_errors=False, Tensor[2] out=None)
 func InvEx(a *torch.Tensor, options ...any) (inverse, info *torch.Tensor) {
@@ -126,6 +161,9 @@ func InvEx(a *torch.Tensor, options ...any) (inverse, info *torch.Tensor) {
 // the LDL factorization of a Hermitian or symmetric (possibly indefinite)
 // matrix.
 //
+// Shape: input (*, n, n) gives (*, n, n) and (*, n). Dtype: that of input,
+// int32 for pivots and infos.
+//
 //	torch.linalg.ldl_factor(Tensor input, *, bool hermitian=False, Tensor[2] out=None)
 func LdlFactor(input *torch.Tensor, options ...any) (ld, pivots *torch.Tensor) {
 	list := torch.As[torch.Tensors](call("ldl_factor", with(options, input)...))
@@ -134,6 +172,9 @@ func LdlFactor(input *torch.Tensor, options ...any) (ld, pivots *torch.Tensor) {
 
 // LdlFactorEx is torch.linalg.ldl_factor_ex: this is a version of ldl_factor
 // that does not perform error checks unless check_errors = True.
+//
+// Shape: input (*, n, n) gives (*, n, n) and (*, n) and (*). Dtype: that of
+// input, int32 for pivots and infos.
 //
 //	torch.linalg.ldl_factor_ex(Tensor input, *, bool hermitian=False, bool check_errors=False, Tensor[3] out=None)
 func LdlFactorEx(input *torch.Tensor, options ...any) (ld, pivots, info *torch.Tensor) {
@@ -144,6 +185,9 @@ func LdlFactorEx(input *torch.Tensor, options ...any) (ld, pivots, info *torch.T
 // LdlSolve is torch.linalg.ldl_solve: computes the solution of a system of
 // linear equations using the LDL factorization.
 //
+// Shape: that of the right side, with the leading dimensions broadcast. Dtype:
+// that of LD.
+//
 //	torch.linalg.ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False, Tensor out=None)
 func LdlSolve(ld, pivots, b *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("ldl_solve", with(options, ld, pivots, b)...))
@@ -151,6 +195,11 @@ func LdlSolve(ld, pivots, b *torch.Tensor, options ...any) *torch.Tensor {
 
 // Lstsq is torch.linalg.lstsq: computes a solution to the least squares problem
 // of a system of linear equations.
+//
+// Shape: (*, n, k) of (*, m, n) and (*, m, k); residuals (*, k), rank (*) and
+// singular values (*, min(m, n)), each (0) where the driver does not compute
+// it. Dtype: that of input, the real dtype of a complex one for residuals and
+// singular values, int64 for the rank.
 //
 //	torch.linalg.lstsq(Tensor input, Tensor b, float? rcond=None, *, str? driver=None, Tensor[4] out=None)
 func Lstsq(input, b *torch.Tensor, options ...any) (solution, residuals, rank, singularValues *torch.Tensor) {
@@ -161,6 +210,9 @@ func Lstsq(input, b *torch.Tensor, options ...any) (solution, residuals, rank, s
 // Lu is torch.linalg.lu: computes the LU decomposition with partial pivoting of
 // a matrix.
 //
+// Shape: A (*, m, n) gives (*, m, m) and (*, m, min(m, n)) and (*, min(m, n),
+// n). Dtype: that of A.
+//
 //	torch.linalg.lu(Tensor A, *, bool pivot=True, Tensor[3] out=None)
 func Lu(a *torch.Tensor, options ...any) (p, l, u *torch.Tensor) {
 	list := torch.As[torch.Tensors](call("lu", with(options, a)...))
@@ -169,6 +221,9 @@ func Lu(a *torch.Tensor, options ...any) (p, l, u *torch.Tensor) {
 
 // LuFactor is torch.linalg.lu_factor: computes a compact representation of the
 // LU factorization with partial pivoting of a matrix.
+//
+// Shape: A (*, m, n) gives (*, m, n) and (*, min(m, n)). Dtype: that of A,
+// int32 for pivots and infos.
 //
 //	torch.linalg.lu_factor(Tensor A, *, bool pivot=True, Tensor[2] out=None)
 func LuFactor(a *torch.Tensor, options ...any) (lu, pivots *torch.Tensor) {
@@ -179,6 +234,9 @@ func LuFactor(a *torch.Tensor, options ...any) (lu, pivots *torch.Tensor) {
 // LuFactorEx is torch.linalg.lu_factor_ex: this is a version of lu_factor that
 // does not perform error checks unless check_errors = True.
 //
+// Shape: A (*, m, n) gives (*, m, n) and (*, min(m, n)) and (*). Dtype: that of
+// A, int32 for pivots and infos.
+//
 //	torch.linalg.lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor[3] out=None)
 func LuFactorEx(a *torch.Tensor, options ...any) (lu, pivots, info *torch.Tensor) {
 	list := torch.As[torch.Tensors](call("lu_factor_ex", with(options, a)...))
@@ -188,12 +246,18 @@ func LuFactorEx(a *torch.Tensor, options ...any) (lu, pivots, info *torch.Tensor
 // LuSolve is torch.linalg.lu_solve: computes the solution of a square system of
 // linear equations with a unique solution given an LU decomposition.
 //
+// Shape: that of the right side, with the leading dimensions broadcast. Dtype:
+// that of LU.
+//
 //	torch.linalg.lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor out=None)
 func LuSolve(lu, pivots, b *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("lu_solve", with(options, lu, pivots, b)...))
 }
 
 // Matmul is torch.linalg.matmul.
+//
+// Shape: () of two vectors; else (*, n, p) of (*, n, m) and (*, m, p), where a
+// vector counts as (1, m) or (m, 1), whose 1 is left out. Dtype: that of input.
 //
 //	torch.linalg.matmul(Tensor input, Tensor other, *, Tensor out=None)
 func Matmul(input, other *torch.Tensor, options ...any) *torch.Tensor {
@@ -203,12 +267,17 @@ func Matmul(input, other *torch.Tensor, options ...any) *torch.Tensor {
 // MatrixExp is torch.linalg.matrix_exp: computes the matrix exponential of a
 // square matrix.
 //
+// Shape and dtype: those of input.
+//
 //	torch.linalg.matrix_exp(Tensor input)
 func MatrixExp(input *torch.Tensor) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("matrix_exp", input))
 }
 
 // MatrixNorm is torch.linalg.matrix_norm: computes a matrix norm.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, the real dtype of a complex one.
 //
 //	torch.linalg.matrix_norm(Tensor input, Number ord, int[] dim={-2,-1}, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 //	torch.linalg.matrix_norm(Tensor input, str ord="fro", int[] dim={-2,-1}, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
@@ -219,6 +288,8 @@ func MatrixNorm(input *torch.Tensor, options ...any) *torch.Tensor {
 // MatrixPower is torch.linalg.matrix_power: computes the n-th power of a square
 // matrix for an integer n.
 //
+// Shape and dtype: those of input.
+//
 //	torch.linalg.matrix_power(Tensor input, int n, *, Tensor out=None)
 func MatrixPower(input *torch.Tensor, n int, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("matrix_power", with(options, input, n)...))
@@ -226,6 +297,9 @@ func MatrixPower(input *torch.Tensor, n int, options ...any) *torch.Tensor {
 
 // MatrixRank is torch.linalg.matrix_rank: computes the numerical rank of a
 // matrix.
+//
+// Shape: () for a matrix, (*) of (*, m, n), broadcast with the tolerances.
+// Dtype: int64.
 //
 //	torch.linalg.matrix_rank(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor out=None)
 //	torch.linalg.matrix_rank(Tensor input, *, float? atol=None, float? rtol=None, bool hermitian=False, Tensor out=None)
@@ -238,6 +312,8 @@ func MatrixRank(input *torch.Tensor, options ...any) *torch.Tensor {
 // MatrixSqrth is torch.linalg.matrix_sqrth: computes the principal square root
 // of a symmetric (resp.
 //
+// Shape and dtype: those of input.
+//
 //	torch.linalg.matrix_sqrth(Tensor input)
 func MatrixSqrth(input *torch.Tensor) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("matrix_sqrth", input))
@@ -247,12 +323,18 @@ func MatrixSqrth(input *torch.Tensor) *torch.Tensor {
 // matrices by reordering the multiplications so that the fewest arithmetic
 // operations are performed.
 //
+// Shape: (rows of the first, columns of the last), without those of vectors.
+// Dtype: that of tensors.
+//
 //	torch.linalg.multi_dot(Tensor[] tensors, *, Tensor out=None)
 func MultiDot(tensors torch.Seq, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("multi_dot", with(options, tensors)...))
 }
 
 // Norm is torch.linalg.norm: computes a vector or matrix norm.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, the real dtype of a complex one.
 //
 //	torch.linalg.norm(Tensor input, Number? ord=None, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 //	torch.linalg.norm(Tensor input, str ord, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
@@ -262,6 +344,8 @@ func Norm(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Pinv is torch.linalg.pinv: computes the pseudoinverse (Moore-Penrose inverse)
 // of a matrix.
+//
+// Shape: input (*, m, n) gives (*, n, m). Dtype: that of input.
 //
 //	torch.linalg.pinv(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor out=None)
 //	torch.linalg.pinv(Tensor input, *, float? atol=None, float? rtol=None, bool hermitian=False, Tensor out=None)
@@ -273,6 +357,8 @@ func Pinv(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Polar is torch.linalg.polar: computes the polar decomposition of a matrix.
 //
+// Shape: A (*, m, n) gives (*, m, n) and (*, n, n). Dtype: that of A.
+//
 //	torch.linalg.polar(Tensor A, *, Tensor[2] out=None)
 func Polar(a *torch.Tensor, options ...any) (u, h *torch.Tensor) {
 	list := torch.As[torch.Tensors](call("polar", with(options, a)...))
@@ -280,6 +366,9 @@ func Polar(a *torch.Tensor, options ...any) (u, h *torch.Tensor) {
 }
 
 // Qr is torch.linalg.qr: computes the QR decomposition of a matrix.
+//
+// Shape: (*, m, k) and (*, k, n) of (*, m, n), where k = min(m, n), m where all
+// of Q is asked for. Dtype: that of A.
 //
 //	torch.linalg.qr(Tensor A, str mode="reduced", *, Tensor[2] out=None)
 func Qr(a *torch.Tensor, options ...any) (q, r *torch.Tensor) {
@@ -290,6 +379,9 @@ func Qr(a *torch.Tensor, options ...any) (q, r *torch.Tensor) {
 // Slogdet is torch.linalg.slogdet: computes the sign and natural logarithm of
 // the absolute value of the determinant of a square matrix.
 //
+// Shape: A (*, n, n) gives (*) and (*). Dtype: that of A, the real dtype of a
+// complex one for residuals and singular values, int64 for the rank.
+//
 //	torch.linalg.slogdet(Tensor A, *, Tensor[2] out=None)
 func Slogdet(a *torch.Tensor, options ...any) (sign, logabsdet *torch.Tensor) {
 	list := torch.As[torch.Tensors](call("slogdet", with(options, a)...))
@@ -299,6 +391,9 @@ func Slogdet(a *torch.Tensor, options ...any) (sign, logabsdet *torch.Tensor) {
 // Solve is torch.linalg.solve: computes the solution of a square system of
 // linear equations with a unique solution.
 //
+// Shape: that of B, (*, n, k) or (*, n), with the leading dimensions broadcast.
+// Dtype: that of A.
+//
 //	torch.linalg.solve(Tensor A, Tensor B, *, bool left=True, Tensor out=None)
 func Solve(a, b *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("solve", with(options, a, b)...))
@@ -306,6 +401,9 @@ func Solve(a, b *torch.Tensor, options ...any) *torch.Tensor {
 
 // SolveEx is torch.linalg.solve_ex: a version of solve that does not perform
 // error checks unless check_errors = True.
+//
+// Shape: that of B, (*, n, k) or (*, n), with the leading dimensions broadcast,
+// and (*) of A. Dtype: that of A, int32 for pivots and infos.
 //
 //	torch.linalg.solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor[2] out=None)
 func SolveEx(a, b *torch.Tensor, options ...any) (result, info *torch.Tensor) {
@@ -316,6 +414,9 @@ func SolveEx(a, b *torch.Tensor, options ...any) (result, info *torch.Tensor) {
 // SolveTriangular is torch.linalg.solve_triangular: computes the solution of a
 // triangular system of linear equations with a unique solution.
 //
+// Shape: what (*, n, k) and (*, n, n) broadcast to: (*, n, k). Dtype: that of
+// input.
+//
 //	torch.linalg.solve_triangular(Tensor input, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor out=None)
 func SolveTriangular(input, b *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("solve_triangular", with(options, input, b)...))
@@ -323,6 +424,10 @@ func SolveTriangular(input, b *torch.Tensor, options ...any) *torch.Tensor {
 
 // Svd is torch.linalg.svd: computes the singular value decomposition (SVD) of a
 // matrix.
+//
+// Shape: (*, m, k), (*, k) and (*, k, n) of (*, m, n), where k = min(m, n), and
+// m and n at the outer sides where all is asked for. Dtype: that of A, its real
+// dtype for the values in between.
 //
 //	torch.linalg.svd(Tensor A, bool full_matrices=True, *, str? driver=None, Tensor[3] out=None)
 func Svd(a *torch.Tensor, options ...any) (u, s, vh *torch.Tensor) {
@@ -332,6 +437,9 @@ func Svd(a *torch.Tensor, options ...any) (u, s, vh *torch.Tensor) {
 
 // Svdvals is torch.linalg.svdvals: computes the singular values of a matrix.
 //
+// Shape: A (*, m, n) gives (*, min(m, n)). Dtype: that of A, the real dtype of
+// a complex one.
+//
 //	torch.linalg.svdvals(Tensor A, *, str? driver=None, Tensor out=None)
 func Svdvals(a *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("svdvals", with(options, a)...))
@@ -339,6 +447,9 @@ func Svdvals(a *torch.Tensor, options ...any) *torch.Tensor {
 
 // Tensorinv is torch.linalg.tensorinv: computes the multiplicative inverse of
 // torch.tensordot.
+//
+// Shape: the sizes of input from ind on, and then those before. Dtype: that of
+// input.
 //
 //	torch.linalg.tensorinv(Tensor input, int ind=2, *, Tensor out=None)
 func Tensorinv(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -348,12 +459,17 @@ func Tensorinv(input *torch.Tensor, options ...any) *torch.Tensor {
 // Tensorsolve is torch.linalg.tensorsolve: computes the solution X to the
 // system torch.tensordot(A, X) = B.
 //
+// Shape: the sizes of input behind as many as other has. Dtype: that of input.
+//
 //	torch.linalg.tensorsolve(Tensor input, Tensor other, int[]? dims=None, *, Tensor out=None)
 func Tensorsolve(input, other *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("tensorsolve", with(options, input, other)...))
 }
 
 // Vander is torch.linalg.vander: generates a Vandermonde matrix.
+//
+// Shape: that of x and N behind, its last size where not given. Dtype: that of
+// x.
 //
 //	torch.linalg.vander(Tensor x, *, int? N=None)
 func Vander(xArg *torch.Tensor, options ...any) *torch.Tensor {
@@ -363,12 +479,17 @@ func Vander(xArg *torch.Tensor, options ...any) *torch.Tensor {
 // Vecdot is torch.linalg.vecdot: computes the dot product of two batches of
 // vectors along a dimension.
 //
+// Shape: what x and y broadcast to, without dim. Dtype: that of x.
+//
 //	torch.linalg.vecdot(Tensor x, Tensor y, *, int dim=-1, Tensor out=None)
 func Vecdot(xArg, y *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("vecdot", with(options, xArg, y)...))
 }
 
 // VectorNorm is torch.linalg.vector_norm: computes a vector norm.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, the real dtype of a complex one.
 //
 //	torch.linalg.vector_norm(Tensor input, Number ord=2, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 func VectorNorm(input *torch.Tensor, options ...any) *torch.Tensor {

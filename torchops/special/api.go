@@ -18,6 +18,8 @@ func with(options []any, args ...any) []any { return append(args, options...) }
 
 // AiryAi is torch.special.airy_ai: airy function Ai(input).
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	torch.special.airy_ai(Tensor x, *, Tensor out=None)
 func AiryAi(xArg *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("airy_ai", with(options, xArg)...))
@@ -25,6 +27,9 @@ func AiryAi(xArg *torch.Tensor, options ...any) *torch.Tensor {
 
 // BesselJ0 is torch.special.bessel_j0: bessel function of the first kind of
 // order 0.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.special.bessel_j0(Tensor input, *, Tensor out=None)
 func BesselJ0(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -34,6 +39,9 @@ func BesselJ0(input *torch.Tensor, options ...any) *torch.Tensor {
 // BesselJ1 is torch.special.bessel_j1: bessel function of the first kind of
 // order 1.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.bessel_j1(Tensor input, *, Tensor out=None)
 func BesselJ1(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("bessel_j1", with(options, input)...))
@@ -41,6 +49,9 @@ func BesselJ1(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // BesselY0 is torch.special.bessel_y0: bessel function of the second kind of
 // order 0.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.special.bessel_y0(Tensor input, *, Tensor out=None)
 func BesselY0(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -50,6 +61,9 @@ func BesselY0(input *torch.Tensor, options ...any) *torch.Tensor {
 // BesselY1 is torch.special.bessel_y1: bessel function of the second kind of
 // order 1.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.bessel_y1(Tensor input, *, Tensor out=None)
 func BesselY1(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("bessel_y1", with(options, input)...))
@@ -57,6 +71,9 @@ func BesselY1(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // ChebyshevPolynomialT is torch.special.chebyshev_polynomial_t: chebyshev
 // polynomial of the first kind T_n(input).
+//
+// Shape: what x and n broadcast to. Dtype: what the arguments promote to, the
+// default dtype for integers and bools.
 //
 //	torch.special.chebyshev_polynomial_t(Tensor x, Tensor n, *, Tensor out=None)
 //	torch.special.chebyshev_polynomial_t(Number x, Tensor n, *, Tensor out=None)
@@ -68,6 +85,9 @@ func ChebyshevPolynomialT(xArg, n any, options ...any) *torch.Tensor {
 // ChebyshevPolynomialU is torch.special.chebyshev_polynomial_u: chebyshev
 // polynomial of the second kind U_n(input).
 //
+// Shape: what x and n broadcast to. Dtype: what the arguments promote to, the
+// default dtype for integers and bools.
+//
 //	torch.special.chebyshev_polynomial_u(Tensor x, Tensor n, *, Tensor out=None)
 //	torch.special.chebyshev_polynomial_u(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.chebyshev_polynomial_u(Tensor x, Number n, *, Tensor out=None)
@@ -77,6 +97,9 @@ func ChebyshevPolynomialU(xArg, n any, options ...any) *torch.Tensor {
 
 // ChebyshevPolynomialV is torch.special.chebyshev_polynomial_v.
 //
+// Shape: what x and n broadcast to. Dtype: what the arguments promote to, the
+// default dtype for integers and bools.
+//
 //	torch.special.chebyshev_polynomial_v(Tensor x, Tensor n, *, Tensor out=None)
 //	torch.special.chebyshev_polynomial_v(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.chebyshev_polynomial_v(Tensor x, Number n, *, Tensor out=None)
@@ -85,6 +108,9 @@ func ChebyshevPolynomialV(xArg, n any, options ...any) *torch.Tensor {
 }
 
 // ChebyshevPolynomialW is torch.special.chebyshev_polynomial_w.
+//
+// Shape: what x and n broadcast to. Dtype: what the arguments promote to, the
+// default dtype for integers and bools.
 //
 //	torch.special.chebyshev_polynomial_w(Tensor x, Tensor n, *, Tensor out=None)
 //	torch.special.chebyshev_polynomial_w(Number x, Tensor n, *, Tensor out=None)
@@ -96,6 +122,9 @@ func ChebyshevPolynomialW(xArg, n any, options ...any) *torch.Tensor {
 // Digamma is torch.special.digamma: computes the logarithmic derivative of the
 // gamma function on input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.digamma(Tensor input, *, Tensor out=None)
 func Digamma(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("digamma", with(options, input)...))
@@ -104,12 +133,18 @@ func Digamma(input *torch.Tensor, options ...any) *torch.Tensor {
 // Entr is torch.special.entr: computes the entropy on input (as defined below),
 // elementwise.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.entr(Tensor input, *, Tensor out=None)
 func Entr(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("entr", with(options, input)...))
 }
 
 // Erf is torch.special.erf: computes the error function of input.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.special.erf(Tensor input, *, Tensor out=None)
 func Erf(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -119,6 +154,9 @@ func Erf(input *torch.Tensor, options ...any) *torch.Tensor {
 // Erfc is torch.special.erfc: computes the complementary error function of
 // input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.erfc(Tensor input, *, Tensor out=None)
 func Erfc(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("erfc", with(options, input)...))
@@ -127,12 +165,18 @@ func Erfc(input *torch.Tensor, options ...any) *torch.Tensor {
 // Erfcx is torch.special.erfcx: computes the scaled complementary error
 // function for each element of input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.erfcx(Tensor input, *, Tensor out=None)
 func Erfcx(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("erfcx", with(options, input)...))
 }
 
 // Erfinv is torch.special.erfinv: computes the inverse error function of input.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.special.erfinv(Tensor input, *, Tensor out=None)
 func Erfinv(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -142,6 +186,9 @@ func Erfinv(input *torch.Tensor, options ...any) *torch.Tensor {
 // Exp2 is torch.special.exp2: computes the base two exponential function of
 // input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.exp2(Tensor input, *, Tensor out=None)
 func Exp2(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("exp2", with(options, input)...))
@@ -149,6 +196,9 @@ func Exp2(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Expit is torch.special.expit: computes the expit (also known as the logistic
 // sigmoid function) of the elements of input.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.special.expit(Tensor input, *, Tensor out=None)
 func Expit(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -158,6 +208,9 @@ func Expit(input *torch.Tensor, options ...any) *torch.Tensor {
 // Expm1 is torch.special.expm1: computes the exponential of the elements minus
 // 1 of input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.expm1(Tensor input, *, Tensor out=None)
 func Expm1(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("expm1", with(options, input)...))
@@ -165,12 +218,18 @@ func Expm1(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Gammainc is torch.special.gammainc.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
+//
 //	torch.special.gammainc(Tensor input, Tensor other, *, Tensor out=None)
 func Gammainc(input, other *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("gammainc", with(options, input, other)...))
 }
 
 // Gammaincc is torch.special.gammaincc.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to.
 //
 //	torch.special.gammaincc(Tensor input, Tensor other, *, Tensor out=None)
 func Gammaincc(input, other *torch.Tensor, options ...any) *torch.Tensor {
@@ -180,6 +239,9 @@ func Gammaincc(input, other *torch.Tensor, options ...any) *torch.Tensor {
 // Gammaln is torch.special.gammaln: computes the natural logarithm of the
 // absolute value of the gamma function on input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.gammaln(Tensor input, *, Tensor out=None)
 func Gammaln(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("gammaln", with(options, input)...))
@@ -187,6 +249,9 @@ func Gammaln(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // HermitePolynomialH is torch.special.hermite_polynomial_h: physicist's Hermite
 // polynomial H_n(input).
+//
+// Shape: what x and n broadcast to. Dtype: what the arguments promote to, the
+// default dtype for integers and bools.
 //
 //	torch.special.hermite_polynomial_h(Tensor x, Tensor n, *, Tensor out=None)
 //	torch.special.hermite_polynomial_h(Number x, Tensor n, *, Tensor out=None)
@@ -198,6 +263,9 @@ func HermitePolynomialH(xArg, n any, options ...any) *torch.Tensor {
 // HermitePolynomialHe is torch.special.hermite_polynomial_he: probabilist's
 // Hermite polynomial He_n(input).
 //
+// Shape: what x and n broadcast to. Dtype: what the arguments promote to, the
+// default dtype for integers and bools.
+//
 //	torch.special.hermite_polynomial_he(Tensor x, Tensor n, *, Tensor out=None)
 //	torch.special.hermite_polynomial_he(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.hermite_polynomial_he(Tensor x, Number n, *, Tensor out=None)
@@ -208,6 +276,9 @@ func HermitePolynomialHe(xArg, n any, options ...any) *torch.Tensor {
 // I0 is torch.special.i0: computes the zeroth order modified Bessel function of
 // the first kind for each element of input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.i0(Tensor input, *, Tensor out=None)
 func I0(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("i0", with(options, input)...))
@@ -217,6 +288,9 @@ func I0(input *torch.Tensor, options ...any) *torch.Tensor {
 // modified Bessel function of the first kind (as defined below) for each
 // element of input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.i0e(Tensor input, *, Tensor out=None)
 func I0e(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("i0e", with(options, input)...))
@@ -224,6 +298,9 @@ func I0e(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // I1 is torch.special.i1: computes the first order modified Bessel function of
 // the first kind (as defined below) for each element of input.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.special.i1(Tensor input, *, Tensor out=None)
 func I1(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -234,6 +311,9 @@ func I1(input *torch.Tensor, options ...any) *torch.Tensor {
 // modified Bessel function of the first kind (as defined below) for each
 // element of input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.i1e(Tensor input, *, Tensor out=None)
 func I1e(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("i1e", with(options, input)...))
@@ -241,6 +321,9 @@ func I1e(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // LaguerrePolynomialL is torch.special.laguerre_polynomial_l: laguerre
 // polynomial L_n(input).
+//
+// Shape: what x and n broadcast to. Dtype: what the arguments promote to, the
+// default dtype for integers and bools.
 //
 //	torch.special.laguerre_polynomial_l(Tensor x, Tensor n, *, Tensor out=None)
 //	torch.special.laguerre_polynomial_l(Number x, Tensor n, *, Tensor out=None)
@@ -252,6 +335,9 @@ func LaguerrePolynomialL(xArg, n any, options ...any) *torch.Tensor {
 // LegendrePolynomialP is torch.special.legendre_polynomial_p: legendre
 // polynomial P_n(input).
 //
+// Shape: what x and n broadcast to. Dtype: what the arguments promote to, the
+// default dtype for integers and bools.
+//
 //	torch.special.legendre_polynomial_p(Tensor x, Tensor n, *, Tensor out=None)
 //	torch.special.legendre_polynomial_p(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.legendre_polynomial_p(Tensor x, Number n, *, Tensor out=None)
@@ -260,6 +346,9 @@ func LegendrePolynomialP(xArg, n any, options ...any) *torch.Tensor {
 }
 
 // Log1p is torch.special.log1p.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.special.log1p(Tensor input, *, Tensor out=None)
 func Log1p(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -270,6 +359,9 @@ func Log1p(input *torch.Tensor, options ...any) *torch.Tensor {
 // standard Gaussian probability density function, integrated from minus
 // infinity to input, elementwise.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.log_ndtr(Tensor input, *, Tensor out=None)
 func LogNdtr(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("log_ndtr", with(options, input)...))
@@ -277,6 +369,8 @@ func LogNdtr(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // LogSoftmax is torch.special.log_softmax: computes softmax followed by a
 // logarithm.
+//
+// Shape and dtype: those of input.
 //
 //	torch.special.log_softmax(Tensor input, int dim, *, dtype? dtype=None)
 func LogSoftmax(input *torch.Tensor, dim int, options ...any) *torch.Tensor {
@@ -286,12 +380,18 @@ func LogSoftmax(input *torch.Tensor, dim int, options ...any) *torch.Tensor {
 // Logit is torch.special.logit: returns a new tensor with the logit of the
 // elements of input. input is clamped to [eps, 1 - eps] when eps is not None.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.logit(Tensor input, float? eps=None, *, Tensor out=None)
 func Logit(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("logit", with(options, input)...))
 }
 
 // Logsumexp is torch.special.logsumexp.
+//
+// Shape: that of input without dim, or with 1 there where keepdim; () without
+// dim. Dtype: that of input, the default dtype for integers and bools.
 //
 //	torch.special.logsumexp(Tensor input, int[1] dim, bool keepdim=False, *, Tensor out=None)
 func Logsumexp(input *torch.Tensor, dim torch.Ints, options ...any) *torch.Tensor {
@@ -301,6 +401,9 @@ func Logsumexp(input *torch.Tensor, dim torch.Ints, options ...any) *torch.Tenso
 // ModifiedBesselI0 is torch.special.modified_bessel_i0: modified Bessel
 // function of the first kind of order 0.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.modified_bessel_i0(Tensor input, *, Tensor out=None)
 func ModifiedBesselI0(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("modified_bessel_i0", with(options, input)...))
@@ -308,6 +411,9 @@ func ModifiedBesselI0(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // ModifiedBesselI1 is torch.special.modified_bessel_i1: modified Bessel
 // function of the first kind of order 1.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.special.modified_bessel_i1(Tensor input, *, Tensor out=None)
 func ModifiedBesselI1(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -317,6 +423,9 @@ func ModifiedBesselI1(input *torch.Tensor, options ...any) *torch.Tensor {
 // ModifiedBesselK0 is torch.special.modified_bessel_k0: modified Bessel
 // function of the second kind of order 0.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.modified_bessel_k0(Tensor input, *, Tensor out=None)
 func ModifiedBesselK0(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("modified_bessel_k0", with(options, input)...))
@@ -325,6 +434,9 @@ func ModifiedBesselK0(input *torch.Tensor, options ...any) *torch.Tensor {
 // ModifiedBesselK1 is torch.special.modified_bessel_k1: modified Bessel
 // function of the second kind of order 1.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.modified_bessel_k1(Tensor input, *, Tensor out=None)
 func ModifiedBesselK1(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("modified_bessel_k1", with(options, input)...))
@@ -332,6 +444,9 @@ func ModifiedBesselK1(input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Multigammaln is torch.special.multigammaln: computes the multivariate
 // log-gamma function with dimension p element-wise, given by.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.special.multigammaln(Tensor input, int p, *, Tensor out=None)
 func Multigammaln(input *torch.Tensor, p int, options ...any) *torch.Tensor {
@@ -342,6 +457,9 @@ func Multigammaln(input *torch.Tensor, p int, options ...any) *torch.Tensor {
 // probability density function, integrated from minus infinity to input,
 // elementwise.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.ndtr(Tensor input, *, Tensor out=None)
 func Ndtr(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("ndtr", with(options, input)...))
@@ -350,6 +468,9 @@ func Ndtr(input *torch.Tensor, options ...any) *torch.Tensor {
 // Ndtri is torch.special.ndtri: computes the argument, x, for which the area
 // under the Gaussian probability density function (integrated from minus
 // infinity to x) is equal to input, elementwise.
+//
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
 //
 //	torch.special.ndtri(Tensor input, *, Tensor out=None)
 func Ndtri(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -360,6 +481,9 @@ func Ndtri(input *torch.Tensor, options ...any) *torch.Tensor {
 // digamma function on input. n ≥ 0 is called the order of the polygamma
 // function.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.polygamma(int n, Tensor input, *, Tensor out=None)
 func Polygamma(n int, input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("polygamma", with(options, n, input)...))
@@ -367,12 +491,17 @@ func Polygamma(n int, input *torch.Tensor, options ...any) *torch.Tensor {
 
 // Psi is torch.special.psi.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.psi(Tensor input, *, Tensor out=None)
 func Psi(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("psi", with(options, input)...))
 }
 
 // Round is torch.special.round.
+//
+// Shape and dtype: those of input.
 //
 //	torch.special.round(Tensor input, *, int decimals=0, Tensor out=None)
 func Round(input *torch.Tensor, options ...any) *torch.Tensor {
@@ -382,6 +511,8 @@ func Round(input *torch.Tensor, options ...any) *torch.Tensor {
 // ScaledModifiedBesselK0 is torch.special.scaled_modified_bessel_k0: scaled
 // modified Bessel function of the second kind of order 0.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	torch.special.scaled_modified_bessel_k0(Tensor x, *, Tensor out=None)
 func ScaledModifiedBesselK0(xArg *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("scaled_modified_bessel_k0", with(options, xArg)...))
@@ -390,12 +521,17 @@ func ScaledModifiedBesselK0(xArg *torch.Tensor, options ...any) *torch.Tensor {
 // ScaledModifiedBesselK1 is torch.special.scaled_modified_bessel_k1: scaled
 // modified Bessel function of the second kind of order 1.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	torch.special.scaled_modified_bessel_k1(Tensor x, *, Tensor out=None)
 func ScaledModifiedBesselK1(xArg *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("scaled_modified_bessel_k1", with(options, xArg)...))
 }
 
 // ShiftedChebyshevPolynomialT is torch.special.shifted_chebyshev_polynomial_t.
+//
+// Shape: what x and n broadcast to. Dtype: what the arguments promote to, the
+// default dtype for integers and bools.
 //
 //	torch.special.shifted_chebyshev_polynomial_t(Tensor x, Tensor n, *, Tensor out=None)
 //	torch.special.shifted_chebyshev_polynomial_t(Number x, Tensor n, *, Tensor out=None)
@@ -406,6 +542,9 @@ func ShiftedChebyshevPolynomialT(xArg, n any, options ...any) *torch.Tensor {
 
 // ShiftedChebyshevPolynomialU is torch.special.shifted_chebyshev_polynomial_u.
 //
+// Shape: what x and n broadcast to. Dtype: what the arguments promote to, the
+// default dtype for integers and bools.
+//
 //	torch.special.shifted_chebyshev_polynomial_u(Tensor x, Tensor n, *, Tensor out=None)
 //	torch.special.shifted_chebyshev_polynomial_u(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.shifted_chebyshev_polynomial_u(Tensor x, Number n, *, Tensor out=None)
@@ -414,6 +553,9 @@ func ShiftedChebyshevPolynomialU(xArg, n any, options ...any) *torch.Tensor {
 }
 
 // ShiftedChebyshevPolynomialV is torch.special.shifted_chebyshev_polynomial_v.
+//
+// Shape: what x and n broadcast to. Dtype: what the arguments promote to, the
+// default dtype for integers and bools.
 //
 //	torch.special.shifted_chebyshev_polynomial_v(Tensor x, Tensor n, *, Tensor out=None)
 //	torch.special.shifted_chebyshev_polynomial_v(Number x, Tensor n, *, Tensor out=None)
@@ -424,6 +566,9 @@ func ShiftedChebyshevPolynomialV(xArg, n any, options ...any) *torch.Tensor {
 
 // ShiftedChebyshevPolynomialW is torch.special.shifted_chebyshev_polynomial_w.
 //
+// Shape: what x and n broadcast to. Dtype: what the arguments promote to, the
+// default dtype for integers and bools.
+//
 //	torch.special.shifted_chebyshev_polynomial_w(Tensor x, Tensor n, *, Tensor out=None)
 //	torch.special.shifted_chebyshev_polynomial_w(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.shifted_chebyshev_polynomial_w(Tensor x, Number n, *, Tensor out=None)
@@ -433,12 +578,17 @@ func ShiftedChebyshevPolynomialW(xArg, n any, options ...any) *torch.Tensor {
 
 // Sinc is torch.special.sinc: computes the normalized sinc of input.
 //
+// Shape: that of input. Dtype: that of input, the default dtype for integers
+// and bools.
+//
 //	torch.special.sinc(Tensor input, *, Tensor out=None)
 func Sinc(input *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("sinc", with(options, input)...))
 }
 
 // Softmax is torch.special.softmax: computes the softmax function.
+//
+// Shape and dtype: those of input.
 //
 //	torch.special.softmax(Tensor input, int dim, dtype? dtype=None)
 func Softmax(input *torch.Tensor, dim int, options ...any) *torch.Tensor {
@@ -448,6 +598,8 @@ func Softmax(input *torch.Tensor, dim int, options ...any) *torch.Tensor {
 // SphericalBesselJ0 is torch.special.spherical_bessel_j0: spherical Bessel
 // function of the first kind of order 0.
 //
+// Shape: that of x. Dtype: that of x, the default dtype for integers and bools.
+//
 //	torch.special.spherical_bessel_j0(Tensor x, *, Tensor out=None)
 func SphericalBesselJ0(xArg *torch.Tensor, options ...any) *torch.Tensor {
 	return torch.As[*torch.Tensor](call("spherical_bessel_j0", with(options, xArg)...))
@@ -455,6 +607,9 @@ func SphericalBesselJ0(xArg *torch.Tensor, options ...any) *torch.Tensor {
 
 // Xlog1py is torch.special.xlog1py: computes input * log1p(other) with the
 // following cases.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to, the default dtype for integers and bools.
 //
 //	torch.special.xlog1py(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.special.xlog1py(Number self, Tensor other, *, Tensor out=None)
@@ -466,6 +621,9 @@ func Xlog1py(input, other any, options ...any) *torch.Tensor {
 // Xlogy is torch.special.xlogy: computes input * log(other) with the following
 // cases.
 //
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to, the default dtype for integers and bools.
+//
 //	torch.special.xlogy(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.special.xlogy(Number self, Tensor other, *, Tensor out=None)
 //	torch.special.xlogy(Tensor input, Number other, *, Tensor out=None)
@@ -474,6 +632,9 @@ func Xlogy(input, other any, options ...any) *torch.Tensor {
 }
 
 // Zeta is torch.special.zeta: computes the Hurwitz zeta function, elementwise.
+//
+// Shape: what input and other broadcast to. Dtype: what the arguments promote
+// to, the default dtype for integers and bools.
 //
 //	torch.special.zeta(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.special.zeta(Number self, Tensor other, *, Tensor out=None)
