@@ -63,7 +63,7 @@ func (x *Tensor) Char(options ...any) *Tensor {
 // CopyInPlace is the method copy_: copies the elements from src into x tensor
 // and returns x.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.copy_(src: any, non_blocking = False)
 func (x *Tensor) CopyInPlace(src any, options ...any) *Tensor {
@@ -147,7 +147,7 @@ func (x *Tensor) GreaterEqual(other any) *Tensor {
 // GreaterEqualInPlace is the method greater_equal_: in-place version of
 // Tensor.greater_equal.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.greater_equal_(Tensor other)
 //	x.greater_equal_(Number other)
@@ -272,7 +272,7 @@ func (x *Tensor) LessEqual(other any) *Tensor {
 // LessEqualInPlace is the method less_equal_: in-place version of
 // Tensor.less_equal.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.less_equal_(Tensor other)
 //	x.less_equal_(Number other)
@@ -316,7 +316,7 @@ func (x *Tensor) NotEqual(other any) *Tensor {
 // NotEqualInPlace is the method not_equal_: in-place version of
 // Tensor.not_equal.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.not_equal_(Tensor other)
 //	x.not_equal_(Number other)
@@ -342,7 +342,7 @@ func (x *Tensor) RecordStream(s any) { x.callMethod("record_stream", s) }
 // record operations on this tensor: sets this tensor's requires_grad attribute
 // in-place.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.requires_grad_(requires_grad = True)
 func (x *Tensor) RequiresGradInPlace(options ...any) *Tensor {

@@ -4,7 +4,7 @@ package torchops
 
 // FillInPlace is the method fill_: fills x tensor with the specified value.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.fill_(Tensor value)
 //	x.fill_(Number value)
@@ -15,7 +15,7 @@ func (x *Tensor) FillInPlace(value any) *Tensor {
 // FillDiagonalInPlace is the method fill_diagonal_: fill the main diagonal of a
 // tensor that has at least 2-dimensions.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.fill_diagonal_(Number fill_value, bool wrap=False)
 func (x *Tensor) FillDiagonalInPlace(fillValue any, options ...any) *Tensor {
@@ -83,7 +83,7 @@ func (x *Tensor) NewZeros(size ...Int) *Tensor {
 
 // ZeroInPlace is the method zero_: fills x tensor with zeros.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.zero_()
 func (x *Tensor) ZeroInPlace() *Tensor {
@@ -187,7 +187,7 @@ func Fill(input *Tensor, value any) *Tensor {
 
 // FillInPlace is torch.fill_: in-place version of torch.fill.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.fill_(Tensor input, Tensor value)
 //	torch.fill_(Tensor input, Number value)
@@ -299,7 +299,7 @@ func Vander(xArg *Tensor, options ...any) *Tensor {
 
 // ZeroInPlace is torch.zero_.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.zero_(Tensor input)
 func ZeroInPlace(input *Tensor) *Tensor {

@@ -120,7 +120,7 @@ func (x *Tensor) IndexAdd(dim int, index, source *Tensor, options ...any) *Tenso
 // times source into the x tensor by adding to the indices in the order given in
 // index.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.index_add_(int dim, Tensor index, Tensor source, *, Number alpha=1)
 func (x *Tensor) IndexAddInPlace(dim int, index, source *Tensor, options ...any) *Tensor {
@@ -140,7 +140,7 @@ func (x *Tensor) IndexCopy(dim int, index, source *Tensor) *Tensor {
 // IndexCopyInPlace is the method index_copy_: copies the elements of tensor
 // into the x tensor by selecting the indices in the order given in index.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.index_copy_(int dim, Tensor index, Tensor source)
 func (x *Tensor) IndexCopyInPlace(dim int, index, source *Tensor) *Tensor {
@@ -161,7 +161,7 @@ func (x *Tensor) IndexFill(dim int, index *Tensor, value any) *Tensor {
 // IndexFillInPlace is the method index_fill_: fills the elements of the x
 // tensor with value value by selecting the indices in the order given in index.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.index_fill_(int dim, Tensor index, Tensor value)
 //	x.index_fill_(int dim, Tensor index, Number value)
@@ -182,7 +182,7 @@ func (x *Tensor) IndexPut(indices any, values *Tensor, options ...any) *Tensor {
 // into the tensor x using the indices specified in indices (which is a tuple of
 // Tensors).
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.index_put_(Tensor?[] indices, Tensor values, bool accumulate=False)
 func (x *Tensor) IndexPutInPlace(indices any, values *Tensor, options ...any) *Tensor {
@@ -202,7 +202,7 @@ func (x *Tensor) IndexReduce(dim int, index, source *Tensor, reduce string, opti
 // source into the x tensor by accumulating to the indices in the order given in
 // index using the reduction given by the reduce argument.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.index_reduce_(int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)
 func (x *Tensor) IndexReduceInPlace(dim int, index, source *Tensor, reduce string, options ...any) *Tensor {
@@ -242,7 +242,7 @@ func (x *Tensor) MaskedFill(mask *Tensor, value any) *Tensor {
 // MaskedFillInPlace is the method masked_fill_: fills elements of x tensor with
 // value where mask is True.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.masked_fill_(Tensor mask, Tensor value)
 //	x.masked_fill_(Tensor mask, Number value)
@@ -263,7 +263,7 @@ func (x *Tensor) MaskedScatter(mask, source *Tensor) *Tensor {
 // MaskedScatterInPlace is the method masked_scatter_: copies elements from
 // source into x tensor at positions where the mask is True.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.masked_scatter_(Tensor mask, Tensor source)
 func (x *Tensor) MaskedScatterInPlace(mask, source *Tensor) *Tensor {
@@ -335,7 +335,7 @@ func (x *Tensor) Put(index, source *Tensor, options ...any) *Tensor {
 // PutInPlace is the method put_: copies the elements from source into the
 // positions specified by index.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.put_(Tensor index, Tensor source, bool accumulate=False)
 func (x *Tensor) PutInPlace(index, source *Tensor, options ...any) *Tensor {
@@ -357,7 +357,7 @@ func (x *Tensor) Scatter(dim int, index *Tensor, src any, options ...any) *Tenso
 // ScatterInPlace is the method scatter_: writes all values from the tensor src
 // into x at the indices specified in the index tensor.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.scatter_(int dim, Tensor index, Tensor src)
 //	x.scatter_(int dim, Tensor index, Tensor src, *, str reduce)
@@ -381,7 +381,7 @@ func (x *Tensor) ScatterAdd(dim int, index, src *Tensor) *Tensor {
 // src into x at the indices specified in the index tensor in a similar fashion
 // as torch.Tensor.scatter_.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.scatter_add_(int dim, Tensor index, Tensor src)
 func (x *Tensor) ScatterAddInPlace(dim int, index, src *Tensor) *Tensor {
@@ -403,7 +403,7 @@ func (x *Tensor) ScatterReduce(dim int, index, src *Tensor, reduce string, optio
 // using the applied reduction defined via the reduce argument ("sum", "prod",
 // "mean", "amax", "amin").
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.scatter_reduce_(int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)
 func (x *Tensor) ScatterReduceInPlace(dim int, index, src *Tensor, reduce string, options ...any) *Tensor {
@@ -473,7 +473,7 @@ func (x *Tensor) Tril(options ...any) *Tensor {
 
 // TrilInPlace is the method tril_: in-place version of Tensor.tril.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.tril_(int diagonal=0)
 func (x *Tensor) TrilInPlace(options ...any) *Tensor {
@@ -493,7 +493,7 @@ func (x *Tensor) Triu(options ...any) *Tensor {
 
 // TriuInPlace is the method triu_: in-place version of Tensor.triu.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.triu_(int diagonal=0)
 func (x *Tensor) TriuInPlace(options ...any) *Tensor {
@@ -692,7 +692,7 @@ func IndexPut(input *Tensor, indices any, values *Tensor, options ...any) *Tenso
 
 // IndexPutInPlace is torch.index_put_.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.index_put_(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False)
 func IndexPutInPlace(input *Tensor, indices any, values *Tensor, options ...any) *Tensor {

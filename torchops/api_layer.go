@@ -44,7 +44,7 @@ func (x *Tensor) Renorm(p any, dim int, maxnorm any) *Tensor {
 
 // RenormInPlace is the method renorm_: in-place version of Tensor.renorm.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.renorm_(Number p, int dim, Number maxnorm)
 func (x *Tensor) RenormInPlace(p any, dim int, maxnorm any) *Tensor {
@@ -73,7 +73,7 @@ func AlphaDropout(input *Tensor, p float64, train bool) *Tensor {
 // AlphaDropoutInPlace is torch.alpha_dropout_: in-place version of
 // torch.alpha_dropout.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.alpha_dropout_(Tensor input, float p, bool train)
 func AlphaDropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
@@ -254,7 +254,7 @@ func Dropout(input *Tensor, p float64, train bool) *Tensor {
 
 // DropoutInPlace is torch.dropout_.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.dropout_(Tensor input, float p, bool train)
 func DropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
@@ -285,7 +285,7 @@ func EmbeddingBag(weight, indices, offsets *Tensor, options ...any) (_, _, _, _ 
 
 // EmbeddingRenormInPlace is torch.embedding_renorm_.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.embedding_renorm_(Tensor input, Tensor indices, float max_norm, float norm_type)
 func EmbeddingRenormInPlace(input, indices *Tensor, maxNorm, normType float64) *Tensor {
@@ -304,7 +304,7 @@ func FeatureAlphaDropout(input *Tensor, p float64, train bool) *Tensor {
 // FeatureAlphaDropoutInPlace is torch.feature_alpha_dropout_: in-place version
 // of torch.feature_alpha_dropout.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.feature_alpha_dropout_(Tensor input, float p, bool train)
 func FeatureAlphaDropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
@@ -323,7 +323,7 @@ func FeatureDropout(input *Tensor, p float64, train bool) *Tensor {
 // FeatureDropoutInPlace is torch.feature_dropout_: in-place version of
 // torch.feature_dropout.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.feature_dropout_(Tensor input, float p, bool train)
 func FeatureDropoutInPlace(input *Tensor, p float64, train bool) *Tensor {

@@ -38,7 +38,7 @@ func (x *Tensor) Addmm(mat1, mat2 *Tensor, options ...any) *Tensor {
 
 // AddmmInPlace is the method addmm_: in-place version of Tensor.addmm.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.addmm_(Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddmmInPlace(mat1, mat2 *Tensor, options ...any) *Tensor {
@@ -59,7 +59,7 @@ func (x *Tensor) Addmv(mat, vec *Tensor, options ...any) *Tensor {
 
 // AddmvInPlace is the method addmv_: in-place version of Tensor.addmv.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.addmv_(Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddmvInPlace(mat, vec *Tensor, options ...any) *Tensor {
@@ -78,7 +78,7 @@ func (x *Tensor) Addr(vec1, vec2 *Tensor, options ...any) *Tensor {
 
 // AddrInPlace is the method addr_: in-place version of Tensor.addr.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.addr_(Tensor vec1, Tensor vec2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddrInPlace(vec1, vec2 *Tensor, options ...any) *Tensor {
@@ -110,7 +110,7 @@ func (x *Tensor) Baddbmm(batch1, batch2 *Tensor, options ...any) *Tensor {
 
 // BaddbmmInPlace is the method baddbmm_: in-place version of Tensor.baddbmm.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.baddbmm_(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) BaddbmmInPlace(batch1, batch2 *Tensor, options ...any) *Tensor {
@@ -173,7 +173,7 @@ func (x *Tensor) Det() *Tensor {
 // DetachInPlace is the method detach_: detaches the Tensor from the graph that
 // created it, making it a leaf.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.detach_()
 func (x *Tensor) DetachInPlace() *Tensor {
@@ -334,7 +334,7 @@ func (x *Tensor) Mvlgamma(p int) *Tensor {
 
 // MvlgammaInPlace is the method mvlgamma_: in-place version of Tensor.mvlgamma.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.mvlgamma_(int p)
 func (x *Tensor) MvlgammaInPlace(p int) *Tensor {
@@ -364,7 +364,7 @@ func (x *Tensor) Orgqr(input2 *Tensor) *Tensor {
 // Ormqr is the method ormqr: computes the matrix-matrix multiplication of a
 // product of Householder matrices with a general matrix.
 //
-// Shape: that of other. Dtype: that of x.
+// Shape: that of the third tensor. Dtype: that of x.
 //
 //	x.ormqr(Tensor input2, Tensor input3, bool left=True, bool transpose=False)
 func (x *Tensor) Ormqr(input2, input3 *Tensor, options ...any) *Tensor {
@@ -494,7 +494,7 @@ func Addmv(input, mat, vec *Tensor, options ...any) *Tensor {
 
 // AddmvInPlace is torch.addmv_: in-place version of torch.addmv.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.addmv_(Tensor input, Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1)
 func AddmvInPlace(input, mat, vec *Tensor, options ...any) *Tensor {
@@ -613,7 +613,7 @@ func Detach(input *Tensor) *Tensor {
 
 // DetachInPlace is torch.detach_: in-place version of torch.detach.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.detach_(Tensor input)
 func DetachInPlace(input *Tensor) *Tensor {
@@ -873,7 +873,7 @@ func Orgqr(input, input2 *Tensor, options ...any) *Tensor {
 // Ormqr is torch.ormqr: computes the matrix-matrix multiplication of a product
 // of Householder matrices with a general matrix.
 //
-// Shape: that of other. Dtype: that of input.
+// Shape: that of the third tensor. Dtype: that of input.
 //
 //	torch.ormqr(Tensor input, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor out=None)
 func Ormqr(input, input2, input3 *Tensor, options ...any) *Tensor {

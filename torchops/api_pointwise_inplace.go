@@ -4,7 +4,7 @@ package torchops
 
 // AbsInPlace is the method abs_: in-place version of Tensor.abs.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.abs_()
 func (x *Tensor) AbsInPlace() *Tensor {
@@ -14,7 +14,7 @@ func (x *Tensor) AbsInPlace() *Tensor {
 // AbsoluteInPlace is the method absolute_: in-place version of Tensor.absolute
 // Alias for abs_.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.absolute_()
 func (x *Tensor) AbsoluteInPlace() *Tensor {
@@ -23,7 +23,7 @@ func (x *Tensor) AbsoluteInPlace() *Tensor {
 
 // AcosInPlace is the method acos_: in-place version of Tensor.acos.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.acos_()
 func (x *Tensor) AcosInPlace() *Tensor {
@@ -32,7 +32,7 @@ func (x *Tensor) AcosInPlace() *Tensor {
 
 // AcoshInPlace is the method acosh_: in-place version of Tensor.acosh.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.acosh_()
 func (x *Tensor) AcoshInPlace() *Tensor {
@@ -41,7 +41,7 @@ func (x *Tensor) AcoshInPlace() *Tensor {
 
 // AddInPlace is the method add_: in-place version of Tensor.add.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.add_(Tensor other, *, Number alpha=1)
 func (x *Tensor) AddInPlace(other any, options ...any) *Tensor {
@@ -50,7 +50,7 @@ func (x *Tensor) AddInPlace(other any, options ...any) *Tensor {
 
 // AddcdivInPlace is the method addcdiv_: in-place version of Tensor.addcdiv.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.addcdiv_(Tensor tensor1, Tensor tensor2, *, Number value=1)
 func (x *Tensor) AddcdivInPlace(tensor1, tensor2 *Tensor, options ...any) *Tensor {
@@ -59,7 +59,7 @@ func (x *Tensor) AddcdivInPlace(tensor1, tensor2 *Tensor, options ...any) *Tenso
 
 // AddcmulInPlace is the method addcmul_: in-place version of Tensor.addcmul.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.addcmul_(Tensor tensor1, Tensor tensor2, *, Number value=1)
 func (x *Tensor) AddcmulInPlace(tensor1, tensor2 *Tensor, options ...any) *Tensor {
@@ -77,7 +77,7 @@ func (x *Tensor) ApplyInPlace(callable any) *Tensor {
 
 // ArccosInPlace is the method arccos_: in-place version of Tensor.arccos.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.arccos_()
 func (x *Tensor) ArccosInPlace() *Tensor {
@@ -86,7 +86,7 @@ func (x *Tensor) ArccosInPlace() *Tensor {
 
 // ArccoshInPlace is the method arccosh_: in-place version of Tensor.arccosh.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.arccosh_()
 func (x *Tensor) ArccoshInPlace() *Tensor {
@@ -95,7 +95,7 @@ func (x *Tensor) ArccoshInPlace() *Tensor {
 
 // ArcsinInPlace is the method arcsin_: in-place version of Tensor.arcsin.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.arcsin_()
 func (x *Tensor) ArcsinInPlace() *Tensor {
@@ -104,7 +104,7 @@ func (x *Tensor) ArcsinInPlace() *Tensor {
 
 // ArcsinhInPlace is the method arcsinh_: in-place version of Tensor.arcsinh.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.arcsinh_()
 func (x *Tensor) ArcsinhInPlace() *Tensor {
@@ -113,7 +113,7 @@ func (x *Tensor) ArcsinhInPlace() *Tensor {
 
 // Arctan2InPlace is the method arctan2_: in-place version of Tensor.arctan2.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.arctan2_(Tensor other)
 func (x *Tensor) Arctan2InPlace(other *Tensor) *Tensor {
@@ -122,7 +122,7 @@ func (x *Tensor) Arctan2InPlace(other *Tensor) *Tensor {
 
 // ArctanInPlace is the method arctan_: in-place version of Tensor.arctan.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.arctan_()
 func (x *Tensor) ArctanInPlace() *Tensor {
@@ -131,7 +131,7 @@ func (x *Tensor) ArctanInPlace() *Tensor {
 
 // ArctanhInPlace is the method arctanh_: in-place version of Tensor.arctanh.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.arctanh_()
 func (x *Tensor) ArctanhInPlace() *Tensor {
@@ -140,7 +140,7 @@ func (x *Tensor) ArctanhInPlace() *Tensor {
 
 // AsinInPlace is the method asin_: in-place version of Tensor.asin.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.asin_()
 func (x *Tensor) AsinInPlace() *Tensor {
@@ -149,7 +149,7 @@ func (x *Tensor) AsinInPlace() *Tensor {
 
 // AsinhInPlace is the method asinh_: in-place version of Tensor.asinh.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.asinh_()
 func (x *Tensor) AsinhInPlace() *Tensor {
@@ -158,7 +158,7 @@ func (x *Tensor) AsinhInPlace() *Tensor {
 
 // Atan2InPlace is the method atan2_: in-place version of Tensor.atan2.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.atan2_(Tensor other)
 func (x *Tensor) Atan2InPlace(other *Tensor) *Tensor {
@@ -167,7 +167,7 @@ func (x *Tensor) Atan2InPlace(other *Tensor) *Tensor {
 
 // AtanInPlace is the method atan_: in-place version of Tensor.atan.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.atan_()
 func (x *Tensor) AtanInPlace() *Tensor {
@@ -176,7 +176,7 @@ func (x *Tensor) AtanInPlace() *Tensor {
 
 // AtanhInPlace is the method atanh_: in-place version of Tensor.atanh.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.atanh_()
 func (x *Tensor) AtanhInPlace() *Tensor {
@@ -186,7 +186,7 @@ func (x *Tensor) AtanhInPlace() *Tensor {
 // BitwiseAndInPlace is the method bitwise_and_: in-place version of
 // Tensor.bitwise_and.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.bitwise_and_(Tensor other)
 //	x.bitwise_and_(Number other)
@@ -197,7 +197,7 @@ func (x *Tensor) BitwiseAndInPlace(other any) *Tensor {
 // BitwiseLeftShiftInPlace is the method bitwise_left_shift_: in-place version
 // of Tensor.bitwise_left_shift.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.bitwise_left_shift_(Tensor other)
 //	x.bitwise_left_shift_(Number other)
@@ -208,7 +208,7 @@ func (x *Tensor) BitwiseLeftShiftInPlace(other any) *Tensor {
 // BitwiseNotInPlace is the method bitwise_not_: in-place version of
 // Tensor.bitwise_not.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.bitwise_not_()
 func (x *Tensor) BitwiseNotInPlace() *Tensor {
@@ -218,7 +218,7 @@ func (x *Tensor) BitwiseNotInPlace() *Tensor {
 // BitwiseOrInPlace is the method bitwise_or_: in-place version of
 // Tensor.bitwise_or.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.bitwise_or_(Tensor other)
 //	x.bitwise_or_(Number other)
@@ -229,7 +229,7 @@ func (x *Tensor) BitwiseOrInPlace(other any) *Tensor {
 // BitwiseRightShiftInPlace is the method bitwise_right_shift_: in-place version
 // of Tensor.bitwise_right_shift.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.bitwise_right_shift_(Tensor other)
 //	x.bitwise_right_shift_(Number other)
@@ -240,7 +240,7 @@ func (x *Tensor) BitwiseRightShiftInPlace(other any) *Tensor {
 // BitwiseXorInPlace is the method bitwise_xor_: in-place version of
 // Tensor.bitwise_xor.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.bitwise_xor_(Tensor other)
 //	x.bitwise_xor_(Number other)
@@ -250,7 +250,7 @@ func (x *Tensor) BitwiseXorInPlace(other any) *Tensor {
 
 // CeilInPlace is the method ceil_: in-place version of Tensor.ceil.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.ceil_()
 func (x *Tensor) CeilInPlace() *Tensor {
@@ -259,7 +259,7 @@ func (x *Tensor) CeilInPlace() *Tensor {
 
 // ClampInPlace is the method clamp_: in-place version of Tensor.clamp.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.clamp_(Tensor? min=None, Tensor? max=None)
 //	x.clamp_(Number? min=None, Number? max=None)
@@ -269,7 +269,7 @@ func (x *Tensor) ClampInPlace(options ...any) *Tensor {
 
 // ClampMaxInPlace is the method clamp_max_.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.clamp_max_(Tensor max)
 //	x.clamp_max_(Number max)
@@ -279,7 +279,7 @@ func (x *Tensor) ClampMaxInPlace(max any) *Tensor {
 
 // ClampMinInPlace is the method clamp_min_.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.clamp_min_(Tensor min)
 //	x.clamp_min_(Number min)
@@ -289,7 +289,7 @@ func (x *Tensor) ClampMinInPlace(min any) *Tensor {
 
 // ClipInPlace is the method clip_: in-place version of torch.clip.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.clip_(Tensor? min=None, Tensor? max=None)
 //	x.clip_(Number? min=None, Number? max=None)
@@ -300,7 +300,7 @@ func (x *Tensor) ClipInPlace(options ...any) *Tensor {
 // ConjPhysicalInPlace is the method conj_physical_: in-place version of
 // Tensor.conj_physical.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.conj_physical_()
 func (x *Tensor) ConjPhysicalInPlace() *Tensor {
@@ -309,7 +309,7 @@ func (x *Tensor) ConjPhysicalInPlace() *Tensor {
 
 // CopysignInPlace is the method copysign_: in-place version of Tensor.copysign.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.copysign_(Tensor other)
 //	x.copysign_(Number other)
@@ -319,7 +319,7 @@ func (x *Tensor) CopysignInPlace(other any) *Tensor {
 
 // CosInPlace is the method cos_: in-place version of Tensor.cos.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.cos_()
 func (x *Tensor) CosInPlace() *Tensor {
@@ -328,7 +328,7 @@ func (x *Tensor) CosInPlace() *Tensor {
 
 // CoshInPlace is the method cosh_: in-place version of Tensor.cosh.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.cosh_()
 func (x *Tensor) CoshInPlace() *Tensor {
@@ -337,7 +337,7 @@ func (x *Tensor) CoshInPlace() *Tensor {
 
 // Deg2radInPlace is the method deg2rad_: in-place version of Tensor.deg2rad.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.deg2rad_()
 func (x *Tensor) Deg2radInPlace() *Tensor {
@@ -346,7 +346,7 @@ func (x *Tensor) Deg2radInPlace() *Tensor {
 
 // DigammaInPlace is the method digamma_: in-place version of Tensor.digamma.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.digamma_()
 func (x *Tensor) DigammaInPlace() *Tensor {
@@ -355,7 +355,7 @@ func (x *Tensor) DigammaInPlace() *Tensor {
 
 // DivInPlace is the method div_: in-place version of Tensor.div.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.div_(Tensor other)
 //	x.div_(Tensor other, *, str? rounding_mode)
@@ -366,7 +366,7 @@ func (x *Tensor) DivInPlace(other any, options ...any) *Tensor {
 
 // DivideInPlace is the method divide_: in-place version of Tensor.divide.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.divide_(Tensor other)
 //	x.divide_(Tensor other, *, str? rounding_mode)
@@ -378,7 +378,7 @@ func (x *Tensor) DivideInPlace(other any, options ...any) *Tensor {
 
 // EqInPlace is the method eq_: in-place version of Tensor.eq.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.eq_(Tensor other)
 //	x.eq_(Number other)
@@ -388,7 +388,7 @@ func (x *Tensor) EqInPlace(other any) *Tensor {
 
 // ErfInPlace is the method erf_: in-place version of Tensor.erf.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.erf_()
 func (x *Tensor) ErfInPlace() *Tensor {
@@ -397,7 +397,7 @@ func (x *Tensor) ErfInPlace() *Tensor {
 
 // ErfcInPlace is the method erfc_: in-place version of Tensor.erfc.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.erfc_()
 func (x *Tensor) ErfcInPlace() *Tensor {
@@ -406,7 +406,7 @@ func (x *Tensor) ErfcInPlace() *Tensor {
 
 // ErfinvInPlace is the method erfinv_: in-place version of Tensor.erfinv.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.erfinv_()
 func (x *Tensor) ErfinvInPlace() *Tensor {
@@ -415,7 +415,7 @@ func (x *Tensor) ErfinvInPlace() *Tensor {
 
 // Exp2InPlace is the method exp2_: in-place version of Tensor.exp2.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.exp2_()
 func (x *Tensor) Exp2InPlace() *Tensor {
@@ -424,7 +424,7 @@ func (x *Tensor) Exp2InPlace() *Tensor {
 
 // ExpInPlace is the method exp_: in-place version of Tensor.exp.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.exp_()
 func (x *Tensor) ExpInPlace() *Tensor {
@@ -433,7 +433,7 @@ func (x *Tensor) ExpInPlace() *Tensor {
 
 // Expm1InPlace is the method expm1_: in-place version of Tensor.expm1.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.expm1_()
 func (x *Tensor) Expm1InPlace() *Tensor {
@@ -442,7 +442,7 @@ func (x *Tensor) Expm1InPlace() *Tensor {
 
 // FixInPlace is the method fix_: in-place version of Tensor.fix.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.fix_()
 func (x *Tensor) FixInPlace() *Tensor {
@@ -452,7 +452,7 @@ func (x *Tensor) FixInPlace() *Tensor {
 // FloatPowerInPlace is the method float_power_: in-place version of
 // Tensor.float_power.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.float_power_(Tensor exponent)
 //	x.float_power_(Number exponent)
@@ -462,7 +462,7 @@ func (x *Tensor) FloatPowerInPlace(exponent any) *Tensor {
 
 // FloorInPlace is the method floor_: in-place version of Tensor.floor.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.floor_()
 func (x *Tensor) FloorInPlace() *Tensor {
@@ -472,7 +472,7 @@ func (x *Tensor) FloorInPlace() *Tensor {
 // FloorDivideInPlace is the method floor_divide_: in-place version of
 // Tensor.floor_divide.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.floor_divide_(Tensor other)
 //	x.floor_divide_(Number other)
@@ -482,7 +482,7 @@ func (x *Tensor) FloorDivideInPlace(other any) *Tensor {
 
 // FmodInPlace is the method fmod_: in-place version of Tensor.fmod.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.fmod_(Tensor other)
 //	x.fmod_(Number other)
@@ -492,7 +492,7 @@ func (x *Tensor) FmodInPlace(other any) *Tensor {
 
 // FracInPlace is the method frac_.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.frac_()
 func (x *Tensor) FracInPlace() *Tensor {
@@ -501,7 +501,7 @@ func (x *Tensor) FracInPlace() *Tensor {
 
 // GcdInPlace is the method gcd_: in-place version of Tensor.gcd.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.gcd_(Tensor other)
 func (x *Tensor) GcdInPlace(other *Tensor) *Tensor {
@@ -510,7 +510,7 @@ func (x *Tensor) GcdInPlace(other *Tensor) *Tensor {
 
 // GeInPlace is the method ge_: in-place version of Tensor.ge.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.ge_(Tensor other)
 //	x.ge_(Number other)
@@ -520,7 +520,7 @@ func (x *Tensor) GeInPlace(other any) *Tensor {
 
 // GreaterInPlace is the method greater_: in-place version of Tensor.greater.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.greater_(Tensor other)
 //	x.greater_(Number other)
@@ -530,7 +530,7 @@ func (x *Tensor) GreaterInPlace(other any) *Tensor {
 
 // GtInPlace is the method gt_: in-place version of Tensor.gt.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.gt_(Tensor other)
 //	x.gt_(Number other)
@@ -541,7 +541,7 @@ func (x *Tensor) GtInPlace(other any) *Tensor {
 // HeavisideInPlace is the method heaviside_: in-place version of
 // Tensor.heaviside.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.heaviside_(Tensor values)
 func (x *Tensor) HeavisideInPlace(values *Tensor) *Tensor {
@@ -550,7 +550,7 @@ func (x *Tensor) HeavisideInPlace(values *Tensor) *Tensor {
 
 // HypotInPlace is the method hypot_: in-place version of Tensor.hypot.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.hypot_(Tensor other)
 func (x *Tensor) HypotInPlace(other *Tensor) *Tensor {
@@ -559,7 +559,7 @@ func (x *Tensor) HypotInPlace(other *Tensor) *Tensor {
 
 // I0InPlace is the method i0_: in-place version of Tensor.i0.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.i0_()
 func (x *Tensor) I0InPlace() *Tensor {
@@ -568,7 +568,7 @@ func (x *Tensor) I0InPlace() *Tensor {
 
 // IgammaInPlace is the method igamma_: in-place version of Tensor.igamma.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.igamma_(Tensor other)
 func (x *Tensor) IgammaInPlace(other *Tensor) *Tensor {
@@ -577,7 +577,7 @@ func (x *Tensor) IgammaInPlace(other *Tensor) *Tensor {
 
 // IgammacInPlace is the method igammac_: in-place version of Tensor.igammac.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.igammac_(Tensor other)
 func (x *Tensor) IgammacInPlace(other *Tensor) *Tensor {
@@ -586,7 +586,7 @@ func (x *Tensor) IgammacInPlace(other *Tensor) *Tensor {
 
 // LcmInPlace is the method lcm_: in-place version of Tensor.lcm.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.lcm_(Tensor other)
 func (x *Tensor) LcmInPlace(other *Tensor) *Tensor {
@@ -595,7 +595,7 @@ func (x *Tensor) LcmInPlace(other *Tensor) *Tensor {
 
 // LdexpInPlace is the method ldexp_: in-place version of Tensor.ldexp.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.ldexp_(Tensor other)
 func (x *Tensor) LdexpInPlace(other *Tensor) *Tensor {
@@ -604,7 +604,7 @@ func (x *Tensor) LdexpInPlace(other *Tensor) *Tensor {
 
 // LeInPlace is the method le_: in-place version of Tensor.le.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.le_(Tensor other)
 //	x.le_(Number other)
@@ -614,7 +614,7 @@ func (x *Tensor) LeInPlace(other any) *Tensor {
 
 // LerpInPlace is the method lerp_: in-place version of Tensor.lerp.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.lerp_(Tensor end, Tensor weight)
 //	x.lerp_(Tensor end, Number weight)
@@ -624,7 +624,7 @@ func (x *Tensor) LerpInPlace(end *Tensor, weight any) *Tensor {
 
 // LessInPlace is the method less_: in-place version of Tensor.less.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.less_(Tensor other)
 //	x.less_(Number other)
@@ -634,7 +634,7 @@ func (x *Tensor) LessInPlace(other any) *Tensor {
 
 // LgammaInPlace is the method lgamma_: in-place version of Tensor.lgamma.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.lgamma_()
 func (x *Tensor) LgammaInPlace() *Tensor {
@@ -643,7 +643,7 @@ func (x *Tensor) LgammaInPlace() *Tensor {
 
 // Log10InPlace is the method log10_: in-place version of Tensor.log10.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.log10_()
 func (x *Tensor) Log10InPlace() *Tensor {
@@ -652,7 +652,7 @@ func (x *Tensor) Log10InPlace() *Tensor {
 
 // Log1pInPlace is the method log1p_: in-place version of Tensor.log1p.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.log1p_()
 func (x *Tensor) Log1pInPlace() *Tensor {
@@ -661,7 +661,7 @@ func (x *Tensor) Log1pInPlace() *Tensor {
 
 // Log2InPlace is the method log2_: in-place version of Tensor.log2.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.log2_()
 func (x *Tensor) Log2InPlace() *Tensor {
@@ -670,7 +670,7 @@ func (x *Tensor) Log2InPlace() *Tensor {
 
 // LogInPlace is the method log_: in-place version of Tensor.log.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.log_()
 func (x *Tensor) LogInPlace() *Tensor {
@@ -680,7 +680,7 @@ func (x *Tensor) LogInPlace() *Tensor {
 // LogicalAndInPlace is the method logical_and_: in-place version of
 // Tensor.logical_and.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.logical_and_(Tensor other)
 func (x *Tensor) LogicalAndInPlace(other *Tensor) *Tensor {
@@ -690,7 +690,7 @@ func (x *Tensor) LogicalAndInPlace(other *Tensor) *Tensor {
 // LogicalNotInPlace is the method logical_not_: in-place version of
 // Tensor.logical_not.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.logical_not_()
 func (x *Tensor) LogicalNotInPlace() *Tensor {
@@ -700,7 +700,7 @@ func (x *Tensor) LogicalNotInPlace() *Tensor {
 // LogicalOrInPlace is the method logical_or_: in-place version of
 // Tensor.logical_or.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.logical_or_(Tensor other)
 func (x *Tensor) LogicalOrInPlace(other *Tensor) *Tensor {
@@ -710,7 +710,7 @@ func (x *Tensor) LogicalOrInPlace(other *Tensor) *Tensor {
 // LogicalXorInPlace is the method logical_xor_: in-place version of
 // Tensor.logical_xor.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.logical_xor_(Tensor other)
 func (x *Tensor) LogicalXorInPlace(other *Tensor) *Tensor {
@@ -719,7 +719,7 @@ func (x *Tensor) LogicalXorInPlace(other *Tensor) *Tensor {
 
 // LogitInPlace is the method logit_: in-place version of Tensor.logit.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.logit_(float? eps=None)
 func (x *Tensor) LogitInPlace(options ...any) *Tensor {
@@ -728,7 +728,7 @@ func (x *Tensor) LogitInPlace(options ...any) *Tensor {
 
 // LtInPlace is the method lt_: in-place version of Tensor.lt.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.lt_(Tensor other)
 //	x.lt_(Number other)
@@ -754,7 +754,7 @@ func (x *Tensor) MapInPlace(other *Tensor, callable any) *Tensor {
 
 // MulInPlace is the method mul_: in-place version of Tensor.mul.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.mul_(Tensor other)
 func (x *Tensor) MulInPlace(other any) *Tensor {
@@ -763,7 +763,7 @@ func (x *Tensor) MulInPlace(other any) *Tensor {
 
 // MultiplyInPlace is the method multiply_: in-place version of Tensor.multiply.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.multiply_(Tensor other)
 //	x.multiply_(Number other)
@@ -774,7 +774,7 @@ func (x *Tensor) MultiplyInPlace(other any) *Tensor {
 // NanToNumInPlace is the method nan_to_num_: in-place version of
 // Tensor.nan_to_num.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.nan_to_num_(float? nan=None, float? posinf=None, float? neginf=None)
 func (x *Tensor) NanToNumInPlace(options ...any) *Tensor {
@@ -783,7 +783,7 @@ func (x *Tensor) NanToNumInPlace(options ...any) *Tensor {
 
 // NeInPlace is the method ne_: in-place version of Tensor.ne.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.ne_(Tensor other)
 //	x.ne_(Number other)
@@ -793,7 +793,7 @@ func (x *Tensor) NeInPlace(other any) *Tensor {
 
 // NegInPlace is the method neg_: in-place version of Tensor.neg.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.neg_()
 func (x *Tensor) NegInPlace() *Tensor {
@@ -802,7 +802,7 @@ func (x *Tensor) NegInPlace() *Tensor {
 
 // NegativeInPlace is the method negative_: in-place version of Tensor.negative.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.negative_()
 func (x *Tensor) NegativeInPlace() *Tensor {
@@ -812,7 +812,7 @@ func (x *Tensor) NegativeInPlace() *Tensor {
 // NextafterInPlace is the method nextafter_: in-place version of
 // Tensor.nextafter.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.nextafter_(Tensor other)
 func (x *Tensor) NextafterInPlace(other *Tensor) *Tensor {
@@ -822,7 +822,7 @@ func (x *Tensor) NextafterInPlace(other *Tensor) *Tensor {
 // PolygammaInPlace is the method polygamma_: in-place version of
 // Tensor.polygamma.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.polygamma_(int n)
 func (x *Tensor) PolygammaInPlace(n int) *Tensor {
@@ -831,7 +831,7 @@ func (x *Tensor) PolygammaInPlace(n int) *Tensor {
 
 // PowInPlace is the method pow_: in-place version of Tensor.pow.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.pow_(Tensor exponent)
 //	x.pow_(Number exponent)
@@ -841,7 +841,7 @@ func (x *Tensor) PowInPlace(exponent any) *Tensor {
 
 // Rad2degInPlace is the method rad2deg_: in-place version of Tensor.rad2deg.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.rad2deg_()
 func (x *Tensor) Rad2degInPlace() *Tensor {
@@ -851,7 +851,7 @@ func (x *Tensor) Rad2degInPlace() *Tensor {
 // ReciprocalInPlace is the method reciprocal_: in-place version of
 // Tensor.reciprocal.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.reciprocal_()
 func (x *Tensor) ReciprocalInPlace() *Tensor {
@@ -860,7 +860,7 @@ func (x *Tensor) ReciprocalInPlace() *Tensor {
 
 // ReluInPlace is the method relu_: in-place version of relu.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.relu_()
 func (x *Tensor) ReluInPlace() *Tensor {
@@ -870,7 +870,7 @@ func (x *Tensor) ReluInPlace() *Tensor {
 // RemainderInPlace is the method remainder_: in-place version of
 // Tensor.remainder.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.remainder_(Tensor other)
 //	x.remainder_(Number other)
@@ -880,7 +880,7 @@ func (x *Tensor) RemainderInPlace(other any) *Tensor {
 
 // RoundInPlace is the method round_: in-place version of Tensor.round.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.round_()
 //	x.round_(*, int decimals)
@@ -890,7 +890,7 @@ func (x *Tensor) RoundInPlace(options ...any) *Tensor {
 
 // RsqrtInPlace is the method rsqrt_: in-place version of Tensor.rsqrt.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.rsqrt_()
 func (x *Tensor) RsqrtInPlace() *Tensor {
@@ -899,7 +899,7 @@ func (x *Tensor) RsqrtInPlace() *Tensor {
 
 // SgnInPlace is the method sgn_: in-place version of Tensor.sgn.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.sgn_()
 func (x *Tensor) SgnInPlace() *Tensor {
@@ -908,7 +908,7 @@ func (x *Tensor) SgnInPlace() *Tensor {
 
 // SigmoidInPlace is the method sigmoid_: in-place version of Tensor.sigmoid.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.sigmoid_()
 func (x *Tensor) SigmoidInPlace() *Tensor {
@@ -917,7 +917,7 @@ func (x *Tensor) SigmoidInPlace() *Tensor {
 
 // SignInPlace is the method sign_: in-place version of Tensor.sign.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.sign_()
 func (x *Tensor) SignInPlace() *Tensor {
@@ -926,7 +926,7 @@ func (x *Tensor) SignInPlace() *Tensor {
 
 // SinInPlace is the method sin_: in-place version of Tensor.sin.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.sin_()
 func (x *Tensor) SinInPlace() *Tensor {
@@ -935,7 +935,7 @@ func (x *Tensor) SinInPlace() *Tensor {
 
 // SincInPlace is the method sinc_: in-place version of Tensor.sinc.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.sinc_()
 func (x *Tensor) SincInPlace() *Tensor {
@@ -944,7 +944,7 @@ func (x *Tensor) SincInPlace() *Tensor {
 
 // SinhInPlace is the method sinh_: in-place version of Tensor.sinh.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.sinh_()
 func (x *Tensor) SinhInPlace() *Tensor {
@@ -953,7 +953,7 @@ func (x *Tensor) SinhInPlace() *Tensor {
 
 // SqrtInPlace is the method sqrt_: in-place version of Tensor.sqrt.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.sqrt_()
 func (x *Tensor) SqrtInPlace() *Tensor {
@@ -962,7 +962,7 @@ func (x *Tensor) SqrtInPlace() *Tensor {
 
 // SquareInPlace is the method square_: in-place version of Tensor.square.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.square_()
 func (x *Tensor) SquareInPlace() *Tensor {
@@ -971,7 +971,7 @@ func (x *Tensor) SquareInPlace() *Tensor {
 
 // SubInPlace is the method sub_: in-place version of Tensor.sub.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.sub_(Tensor other, *, Number alpha=1)
 func (x *Tensor) SubInPlace(other any, options ...any) *Tensor {
@@ -980,7 +980,7 @@ func (x *Tensor) SubInPlace(other any, options ...any) *Tensor {
 
 // SubtractInPlace is the method subtract_: in-place version of Tensor.subtract.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.subtract_(Tensor other, *, Number alpha=1)
 //	x.subtract_(Number other, Number alpha=1)
@@ -990,7 +990,7 @@ func (x *Tensor) SubtractInPlace(other any, options ...any) *Tensor {
 
 // TanInPlace is the method tan_: in-place version of Tensor.tan.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.tan_()
 func (x *Tensor) TanInPlace() *Tensor {
@@ -999,7 +999,7 @@ func (x *Tensor) TanInPlace() *Tensor {
 
 // TanhInPlace is the method tanh_: in-place version of Tensor.tanh.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.tanh_()
 func (x *Tensor) TanhInPlace() *Tensor {
@@ -1009,7 +1009,7 @@ func (x *Tensor) TanhInPlace() *Tensor {
 // TrueDivideInPlace is the method true_divide_: in-place version of
 // Tensor.true_divide_.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.true_divide_(Tensor other)
 //	x.true_divide_(Number other)
@@ -1019,7 +1019,7 @@ func (x *Tensor) TrueDivideInPlace(other any) *Tensor {
 
 // TruncInPlace is the method trunc_: in-place version of Tensor.trunc.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.trunc_()
 func (x *Tensor) TruncInPlace() *Tensor {
@@ -1028,7 +1028,7 @@ func (x *Tensor) TruncInPlace() *Tensor {
 
 // XlogyInPlace is the method xlogy_: in-place version of Tensor.xlogy.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.xlogy_(Tensor other)
 //	x.xlogy_(Number other)
@@ -1038,7 +1038,7 @@ func (x *Tensor) XlogyInPlace(other any) *Tensor {
 
 // AbsInPlace is torch.abs_: in-place version of torch.abs.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.abs_(Tensor input)
 func AbsInPlace(input *Tensor) *Tensor {
@@ -1047,7 +1047,7 @@ func AbsInPlace(input *Tensor) *Tensor {
 
 // AcosInPlace is torch.acos_: in-place version of torch.acos.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.acos_(Tensor input)
 func AcosInPlace(input *Tensor) *Tensor {
@@ -1056,7 +1056,7 @@ func AcosInPlace(input *Tensor) *Tensor {
 
 // AcoshInPlace is torch.acosh_: in-place version of torch.acosh.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.acosh_(Tensor input)
 func AcoshInPlace(input *Tensor) *Tensor {
@@ -1065,7 +1065,7 @@ func AcoshInPlace(input *Tensor) *Tensor {
 
 // ArccosInPlace is torch.arccos_: in-place version of torch.arccos.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.arccos_(Tensor input)
 func ArccosInPlace(input *Tensor) *Tensor {
@@ -1074,7 +1074,7 @@ func ArccosInPlace(input *Tensor) *Tensor {
 
 // ArccoshInPlace is torch.arccosh_: in-place version of torch.arccosh.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.arccosh_(Tensor input)
 func ArccoshInPlace(input *Tensor) *Tensor {
@@ -1083,7 +1083,7 @@ func ArccoshInPlace(input *Tensor) *Tensor {
 
 // ArcsinInPlace is torch.arcsin_: in-place version of torch.arcsin.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.arcsin_(Tensor input)
 func ArcsinInPlace(input *Tensor) *Tensor {
@@ -1092,7 +1092,7 @@ func ArcsinInPlace(input *Tensor) *Tensor {
 
 // ArcsinhInPlace is torch.arcsinh_: in-place version of torch.arcsinh.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.arcsinh_(Tensor input)
 func ArcsinhInPlace(input *Tensor) *Tensor {
@@ -1101,7 +1101,7 @@ func ArcsinhInPlace(input *Tensor) *Tensor {
 
 // ArctanInPlace is torch.arctan_: in-place version of torch.arctan.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.arctan_(Tensor input)
 func ArctanInPlace(input *Tensor) *Tensor {
@@ -1110,7 +1110,7 @@ func ArctanInPlace(input *Tensor) *Tensor {
 
 // ArctanhInPlace is torch.arctanh_: in-place version of torch.arctanh.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.arctanh_(Tensor input)
 func ArctanhInPlace(input *Tensor) *Tensor {
@@ -1119,7 +1119,7 @@ func ArctanhInPlace(input *Tensor) *Tensor {
 
 // AsinInPlace is torch.asin_: in-place version of torch.asin.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.asin_(Tensor input)
 func AsinInPlace(input *Tensor) *Tensor {
@@ -1128,7 +1128,7 @@ func AsinInPlace(input *Tensor) *Tensor {
 
 // AsinhInPlace is torch.asinh_: in-place version of torch.asinh.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.asinh_(Tensor input)
 func AsinhInPlace(input *Tensor) *Tensor {
@@ -1137,7 +1137,7 @@ func AsinhInPlace(input *Tensor) *Tensor {
 
 // AtanInPlace is torch.atan_: in-place version of torch.atan.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.atan_(Tensor input)
 func AtanInPlace(input *Tensor) *Tensor {
@@ -1146,7 +1146,7 @@ func AtanInPlace(input *Tensor) *Tensor {
 
 // AtanhInPlace is torch.atanh_: in-place version of torch.atanh.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.atanh_(Tensor input)
 func AtanhInPlace(input *Tensor) *Tensor {
@@ -1155,7 +1155,7 @@ func AtanhInPlace(input *Tensor) *Tensor {
 
 // CeilInPlace is torch.ceil_: in-place version of torch.ceil.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.ceil_(Tensor input)
 func CeilInPlace(input *Tensor) *Tensor {
@@ -1164,7 +1164,7 @@ func CeilInPlace(input *Tensor) *Tensor {
 
 // CeluInPlace is torch.celu_: in-place version of celu.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.celu_(Tensor input, Number alpha=1.0)
 func CeluInPlace(input *Tensor, options ...any) *Tensor {
@@ -1173,7 +1173,7 @@ func CeluInPlace(input *Tensor, options ...any) *Tensor {
 
 // ClampInPlace is torch.clamp_: in-place version of torch.clamp.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.clamp_(Tensor input, Tensor? min=None, Tensor? max=None)
 //	torch.clamp_(Tensor input, Number? min=None, Number? max=None)
@@ -1183,7 +1183,7 @@ func ClampInPlace(input *Tensor, options ...any) *Tensor {
 
 // ClampMaxInPlace is torch.clamp_max_.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.clamp_max_(Tensor input, Tensor max)
 //	torch.clamp_max_(Tensor input, Number max)
@@ -1193,7 +1193,7 @@ func ClampMaxInPlace(input *Tensor, max any) *Tensor {
 
 // ClampMinInPlace is torch.clamp_min_.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.clamp_min_(Tensor input, Tensor min)
 //	torch.clamp_min_(Tensor input, Number min)
@@ -1203,7 +1203,7 @@ func ClampMinInPlace(input *Tensor, min any) *Tensor {
 
 // ClipInPlace is torch.clip_: in-place version of torch.clip.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.clip_(Tensor input, Tensor? min=None, Tensor? max=None)
 //	torch.clip_(Tensor input, Number? min=None, Number? max=None)
@@ -1214,7 +1214,7 @@ func ClipInPlace(input *Tensor, options ...any) *Tensor {
 // ConjPhysicalInPlace is torch.conj_physical_: in-place version of
 // torch.conj_physical.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.conj_physical_(Tensor input)
 func ConjPhysicalInPlace(input *Tensor) *Tensor {
@@ -1223,7 +1223,7 @@ func ConjPhysicalInPlace(input *Tensor) *Tensor {
 
 // CosInPlace is torch.cos_: in-place version of torch.cos.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.cos_(Tensor input)
 func CosInPlace(input *Tensor) *Tensor {
@@ -1232,7 +1232,7 @@ func CosInPlace(input *Tensor) *Tensor {
 
 // CoshInPlace is torch.cosh_: in-place version of torch.cosh.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.cosh_(Tensor input)
 func CoshInPlace(input *Tensor) *Tensor {
@@ -1241,7 +1241,7 @@ func CoshInPlace(input *Tensor) *Tensor {
 
 // Deg2radInPlace is torch.deg2rad_: in-place version of torch.deg2rad.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.deg2rad_(Tensor input)
 func Deg2radInPlace(input *Tensor) *Tensor {
@@ -1250,7 +1250,7 @@ func Deg2radInPlace(input *Tensor) *Tensor {
 
 // ErfInPlace is torch.erf_: in-place version of torch.erf.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.erf_(Tensor input)
 func ErfInPlace(input *Tensor) *Tensor {
@@ -1259,7 +1259,7 @@ func ErfInPlace(input *Tensor) *Tensor {
 
 // ErfcInPlace is torch.erfc_: in-place version of torch.erfc.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.erfc_(Tensor input)
 func ErfcInPlace(input *Tensor) *Tensor {
@@ -1268,7 +1268,7 @@ func ErfcInPlace(input *Tensor) *Tensor {
 
 // Exp2InPlace is torch.exp2_: in-place version of torch.exp2.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.exp2_(Tensor input)
 func Exp2InPlace(input *Tensor) *Tensor {
@@ -1277,7 +1277,7 @@ func Exp2InPlace(input *Tensor) *Tensor {
 
 // ExpInPlace is torch.exp_: in-place version of torch.exp.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.exp_(Tensor input)
 func ExpInPlace(input *Tensor) *Tensor {
@@ -1286,7 +1286,7 @@ func ExpInPlace(input *Tensor) *Tensor {
 
 // Expm1InPlace is torch.expm1_: in-place version of torch.expm1.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.expm1_(Tensor input)
 func Expm1InPlace(input *Tensor) *Tensor {
@@ -1295,7 +1295,7 @@ func Expm1InPlace(input *Tensor) *Tensor {
 
 // FixInPlace is torch.fix_: in-place version of torch.fix.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.fix_(Tensor input)
 func FixInPlace(input *Tensor) *Tensor {
@@ -1304,7 +1304,7 @@ func FixInPlace(input *Tensor) *Tensor {
 
 // FloorInPlace is torch.floor_: in-place version of torch.floor.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.floor_(Tensor input)
 func FloorInPlace(input *Tensor) *Tensor {
@@ -1313,7 +1313,7 @@ func FloorInPlace(input *Tensor) *Tensor {
 
 // FracInPlace is torch.frac_.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.frac_(Tensor input)
 func FracInPlace(input *Tensor) *Tensor {
@@ -1322,7 +1322,7 @@ func FracInPlace(input *Tensor) *Tensor {
 
 // GcdInPlace is torch.gcd_: in-place version of torch.gcd.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.gcd_(Tensor input, Tensor other)
 func GcdInPlace(input, other *Tensor) *Tensor {
@@ -1331,7 +1331,7 @@ func GcdInPlace(input, other *Tensor) *Tensor {
 
 // I0InPlace is torch.i0_: in-place version of torch.i0.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.i0_(Tensor input)
 func I0InPlace(input *Tensor) *Tensor {
@@ -1340,7 +1340,7 @@ func I0InPlace(input *Tensor) *Tensor {
 
 // LcmInPlace is torch.lcm_: in-place version of torch.lcm.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.lcm_(Tensor input, Tensor other)
 func LcmInPlace(input, other *Tensor) *Tensor {
@@ -1349,7 +1349,7 @@ func LcmInPlace(input, other *Tensor) *Tensor {
 
 // LdexpInPlace is torch.ldexp_: in-place version of torch.ldexp.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.ldexp_(Tensor input, Tensor other)
 func LdexpInPlace(input, other *Tensor) *Tensor {
@@ -1358,7 +1358,7 @@ func LdexpInPlace(input, other *Tensor) *Tensor {
 
 // Log10InPlace is torch.log10_: in-place version of torch.log10.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.log10_(Tensor input)
 func Log10InPlace(input *Tensor) *Tensor {
@@ -1367,7 +1367,7 @@ func Log10InPlace(input *Tensor) *Tensor {
 
 // Log1pInPlace is torch.log1p_: in-place version of torch.log1p.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.log1p_(Tensor input)
 func Log1pInPlace(input *Tensor) *Tensor {
@@ -1376,7 +1376,7 @@ func Log1pInPlace(input *Tensor) *Tensor {
 
 // Log2InPlace is torch.log2_: in-place version of torch.log2.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.log2_(Tensor input)
 func Log2InPlace(input *Tensor) *Tensor {
@@ -1385,7 +1385,7 @@ func Log2InPlace(input *Tensor) *Tensor {
 
 // LogInPlace is torch.log_: in-place version of torch.log.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.log_(Tensor input)
 func LogInPlace(input *Tensor) *Tensor {
@@ -1394,7 +1394,7 @@ func LogInPlace(input *Tensor) *Tensor {
 
 // LogitInPlace is torch.logit_: in-place version of torch.logit.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.logit_(Tensor input, float? eps=None)
 func LogitInPlace(input *Tensor, options ...any) *Tensor {
@@ -1403,7 +1403,7 @@ func LogitInPlace(input *Tensor, options ...any) *Tensor {
 
 // NanToNumInPlace is torch.nan_to_num_: in-place version of torch.nan_to_num.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.nan_to_num_(Tensor input, float? nan=None, float? posinf=None, float? neginf=None)
 func NanToNumInPlace(input *Tensor, options ...any) *Tensor {
@@ -1412,7 +1412,7 @@ func NanToNumInPlace(input *Tensor, options ...any) *Tensor {
 
 // NegInPlace is torch.neg_: in-place version of torch.neg.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.neg_(Tensor input)
 func NegInPlace(input *Tensor) *Tensor {
@@ -1421,7 +1421,7 @@ func NegInPlace(input *Tensor) *Tensor {
 
 // NegativeInPlace is torch.negative_: in-place version of torch.negative.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.negative_(Tensor input)
 func NegativeInPlace(input *Tensor) *Tensor {
@@ -1430,7 +1430,7 @@ func NegativeInPlace(input *Tensor) *Tensor {
 
 // Rad2degInPlace is torch.rad2deg_: in-place version of torch.rad2deg.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.rad2deg_(Tensor input)
 func Rad2degInPlace(input *Tensor) *Tensor {
@@ -1439,7 +1439,7 @@ func Rad2degInPlace(input *Tensor) *Tensor {
 
 // ReciprocalInPlace is torch.reciprocal_: in-place version of torch.reciprocal.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.reciprocal_(Tensor input)
 func ReciprocalInPlace(input *Tensor) *Tensor {
@@ -1448,7 +1448,7 @@ func ReciprocalInPlace(input *Tensor) *Tensor {
 
 // ReluInPlace is torch.relu_: in-place version of relu.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.relu_(Tensor input)
 func ReluInPlace(input *Tensor) *Tensor {
@@ -1457,7 +1457,7 @@ func ReluInPlace(input *Tensor) *Tensor {
 
 // RoundInPlace is torch.round_: in-place version of torch.round.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.round_(Tensor input)
 //	torch.round_(Tensor input, *, int decimals)
@@ -1467,7 +1467,7 @@ func RoundInPlace(input *Tensor, options ...any) *Tensor {
 
 // RsqrtInPlace is torch.rsqrt_: in-place version of torch.rsqrt.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.rsqrt_(Tensor input)
 func RsqrtInPlace(input *Tensor) *Tensor {
@@ -1476,7 +1476,7 @@ func RsqrtInPlace(input *Tensor) *Tensor {
 
 // SeluInPlace is torch.selu_: in-place version of selu.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.selu_(Tensor input)
 func SeluInPlace(input *Tensor) *Tensor {
@@ -1485,7 +1485,7 @@ func SeluInPlace(input *Tensor) *Tensor {
 
 // SigmoidInPlace is torch.sigmoid_: in-place version of torch.sigmoid.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.sigmoid_(Tensor input)
 func SigmoidInPlace(input *Tensor) *Tensor {
@@ -1494,7 +1494,7 @@ func SigmoidInPlace(input *Tensor) *Tensor {
 
 // SinInPlace is torch.sin_: in-place version of torch.sin.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.sin_(Tensor input)
 func SinInPlace(input *Tensor) *Tensor {
@@ -1503,7 +1503,7 @@ func SinInPlace(input *Tensor) *Tensor {
 
 // SincInPlace is torch.sinc_: in-place version of torch.sinc.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.sinc_(Tensor input)
 func SincInPlace(input *Tensor) *Tensor {
@@ -1512,7 +1512,7 @@ func SincInPlace(input *Tensor) *Tensor {
 
 // SinhInPlace is torch.sinh_: in-place version of torch.sinh.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.sinh_(Tensor input)
 func SinhInPlace(input *Tensor) *Tensor {
@@ -1521,7 +1521,7 @@ func SinhInPlace(input *Tensor) *Tensor {
 
 // SqrtInPlace is torch.sqrt_: in-place version of torch.sqrt.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.sqrt_(Tensor input)
 func SqrtInPlace(input *Tensor) *Tensor {
@@ -1530,7 +1530,7 @@ func SqrtInPlace(input *Tensor) *Tensor {
 
 // SquareInPlace is torch.square_: in-place version of torch.square.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.square_(Tensor input)
 func SquareInPlace(input *Tensor) *Tensor {
@@ -1539,7 +1539,7 @@ func SquareInPlace(input *Tensor) *Tensor {
 
 // TanInPlace is torch.tan_: in-place version of torch.tan.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.tan_(Tensor input)
 func TanInPlace(input *Tensor) *Tensor {
@@ -1548,7 +1548,7 @@ func TanInPlace(input *Tensor) *Tensor {
 
 // TanhInPlace is torch.tanh_: in-place version of torch.tanh.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.tanh_(Tensor input)
 func TanhInPlace(input *Tensor) *Tensor {
@@ -1557,7 +1557,7 @@ func TanhInPlace(input *Tensor) *Tensor {
 
 // ThresholdInPlace is torch.threshold_: in-place version of threshold.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.threshold_(Tensor input, Number threshold, Number value)
 func ThresholdInPlace(input *Tensor, threshold, value any) *Tensor {
@@ -1566,7 +1566,7 @@ func ThresholdInPlace(input *Tensor, threshold, value any) *Tensor {
 
 // TruncInPlace is torch.trunc_: in-place version of torch.trunc.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.trunc_(Tensor input)
 func TruncInPlace(input *Tensor) *Tensor {
@@ -1575,7 +1575,7 @@ func TruncInPlace(input *Tensor) *Tensor {
 
 // XlogyInPlace is torch.xlogy_: in-place version of torch.xlogy.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.xlogy_(Tensor input, Tensor other)
 //	torch.xlogy_(Tensor input, Number other)

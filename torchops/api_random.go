@@ -15,7 +15,7 @@ func (x *Tensor) Bernoulli(options ...any) *Tensor {
 
 // BernoulliInPlace is the method bernoulli_.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.bernoulli_(Tensor p, *, Generator? generator=None)
 //	x.bernoulli_(float p=0.5, *, Generator? generator=None)
@@ -25,7 +25,7 @@ func (x *Tensor) BernoulliInPlace(options ...any) *Tensor {
 
 // CauchyInPlace is the method cauchy_.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.cauchy_(float median=0, float sigma=1, *, Generator? generator=None)
 func (x *Tensor) CauchyInPlace(options ...any) *Tensor {
@@ -34,7 +34,7 @@ func (x *Tensor) CauchyInPlace(options ...any) *Tensor {
 
 // ExponentialInPlace is the method exponential_.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.exponential_(float lambd=1, *, Generator? generator=None)
 func (x *Tensor) ExponentialInPlace(options ...any) *Tensor {
@@ -43,7 +43,7 @@ func (x *Tensor) ExponentialInPlace(options ...any) *Tensor {
 
 // GeometricInPlace is the method geometric_.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.geometric_(float p, *, Generator? generator=None)
 func (x *Tensor) GeometricInPlace(p float64, options ...any) *Tensor {
@@ -52,7 +52,7 @@ func (x *Tensor) GeometricInPlace(p float64, options ...any) *Tensor {
 
 // LogNormalInPlace is the method log_normal_.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.log_normal_(float mean=1, float std=2, *, Generator? generator=None)
 func (x *Tensor) LogNormalInPlace(options ...any) *Tensor {
@@ -76,7 +76,7 @@ func (x *Tensor) Multinomial(numSamples Int, options ...any) *Tensor {
 // NormalInPlace is the method normal_: fills x tensor with elements samples
 // from the normal distribution parameterized by mean and std.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.normal_(float mean=0, float std=1, *, Generator? generator=None)
 func (x *Tensor) NormalInPlace(options ...any) *Tensor {
@@ -86,7 +86,7 @@ func (x *Tensor) NormalInPlace(options ...any) *Tensor {
 // RandomInPlace is the method random_: fills x tensor with numbers sampled from
 // the discrete uniform distribution over [from, to - 1].
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.random_(*, Generator? generator=None)
 //	x.random_(int from, int? to, *, Generator? generator=None)
@@ -97,7 +97,7 @@ func (x *Tensor) RandomInPlace(options ...any) *Tensor {
 
 // UniformInPlace is the method uniform_.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.uniform_(float from=0, float to=1, *, Generator? generator=None)
 func (x *Tensor) UniformInPlace(options ...any) *Tensor {
@@ -255,7 +255,7 @@ func Rrelu(input *Tensor, options ...any) *Tensor {
 
 // RreluInPlace is torch.rrelu_: in-place version of rrelu.
 //
-// It returns input itself, written to: shape and dtype stay.
+// It returns input, written to: its shape and dtype stay.
 //
 //	torch.rrelu_(Tensor input, Number lower=0.125, Number upper=0.3333333333333333, bool training=False, Generator? generator=None)
 func RreluInPlace(input *Tensor, options ...any) *Tensor {

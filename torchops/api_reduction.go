@@ -151,7 +151,7 @@ func (x *Tensor) Cumprod(dim int, options ...any) *Tensor {
 
 // CumprodInPlace is the method cumprod_: in-place version of Tensor.cumprod.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.cumprod_(int dim, *, dtype? dtype=None)
 func (x *Tensor) CumprodInPlace(dim int, options ...any) *Tensor {
@@ -170,7 +170,7 @@ func (x *Tensor) Cumsum(dim int, options ...any) *Tensor {
 
 // CumsumInPlace is the method cumsum_: in-place version of Tensor.cumsum.
 //
-// It returns x itself, written to: shape and dtype stay.
+// It returns x, written to: its shape and dtype stay.
 //
 //	x.cumsum_(int dim, *, dtype? dtype=None)
 func (x *Tensor) CumsumInPlace(dim int, options ...any) *Tensor {
