@@ -2,14 +2,18 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // hostileEdits is how many damaged archives are read, fewer under the race detector.
@@ -27,8 +31,26 @@ func TestHostileEdits(t *testing.T) {
 	} {
 		files = append(files, filepath.Join(fixtures(t, "pt2"), filepath.FromSlash(name), "model.pt2"))
 	}
+	editHostile(t, files, hostileEdits/slowdown)
+}
+
+// TestHostileEditsOfTheLargest is TestHostileEdits of the largest program there is.
+func TestHostileEditsOfTheLargest(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(fixtures(t, "pt2"), "*", "*", "model.pt2"))
+	require.NoError(t, err)
+	size := func(file string) int64 {
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		return info.Size()
+	}
+	largest := slices.MaxFunc(files, func(a, b string) int { return cmp.Compare(size(a), size(b)) })
+	editHostile(t, []string{largest}, hostileEdits/slowdown)
+}
+
+// editHostile damages files, n times in all.
+func editHostile(t *testing.T, files []string, n int) {
 	opened, kinds := 0, map[string]int{}
-	for i := range hostileEdits / slowdown {
+	for i := range n {
 		file := files[i%len(files)]
 		random := rand.New(rand.NewPCG(2, uint64(i)))
 		a := takeApartFile(t, file)
@@ -57,7 +79,7 @@ func TestHostileEdits(t *testing.T) {
 			}
 		})
 	}
-	assert.Greater(t, opened, hostileEdits/slowdown/20, "some damage is none")
+	assert.Greater(t, opened, n/20, "some damage is none")
 	assert.Len(t, kinds, len(recordEdits))
 }
 

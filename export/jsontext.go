@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"strings"
@@ -49,11 +50,22 @@ func parseJSON(text []byte, lax bool) (jsonValue, error) {
 		return jsonValue{}, ir.Errorf(ir.ErrFormat, "not valid JSON: expected UTF-8 text")
 	}
 	p := jsonParser{text: text, lax: lax}
-	p.toks = make([]jsonTok, 0, len(text)/16)
+	p.toks = make([]jsonTok, 0, tokensIn(text))
 	if err := p.document(); err != nil {
 		return jsonValue{}, err
 	}
 	return jsonValue{&jsonDoc{text: text, toks: p.toks, strs: map[string]string{}}, 0}, nil
+}
+
+// tokensIn is about how many tokens a text has, so that their list need not grow: each
+// but the first follows one of these marks. Those in strings count, too, so a text of
+// hardly anything else is not believed.
+func tokensIn(text []byte) int {
+	n := 1
+	for _, mark := range []string{",", ":", "{", "["} {
+		n += bytes.Count(text, []byte(mark))
+	}
+	return min(n, len(text)/8+1)
 }
 
 type jsonParser struct {
