@@ -337,5 +337,13 @@ func (r *checkReport) printOperators(w io.Writer) {
 	if len(names) > maxListed {
 		parts = append(parts, fmt.Sprintf("and %d more", len(names)-maxListed))
 	}
-	fmt.Fprintf(w, "  operators  %d, called %d times: %s\n", len(names), total, strings.Join(parts, ", "))
+	fmt.Fprintf(w, "  operators  %d, called %s: %s\n", len(names), times(total), strings.Join(parts, ", "))
+}
+
+// times says how often something is done.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }

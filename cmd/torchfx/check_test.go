@@ -31,7 +31,7 @@ func TestCheckTellsWhatAProgramIs(t *testing.T) {
   outputs    linear: f32[s77, 2]
   dynamic    2 <= s77 <= 64
   weights    2 parameters, 0 buffers, 0 constants: 8 elements, 32 bytes
-  operators  1, called 1 times: aten::linear ×1
+  operators  1, called once: aten::linear ×1
 `, stdout)
 }
 

@@ -49,7 +49,8 @@ conditions and loops.
 
 From what holds a program or a module, the formats of tensors get the state dict; of a
 checkpoint --key names the state dict in it. With --weights a program gets the weights
-of another file. What AOTInductor compiled has no graph and stays as it is.
+of another file. What AOTInductor compiled has no graph and stays as it is. No module is
+pickled whole: a folder holds one, for torch.save to pickle where that is wanted.
 
 OUT appears whole or not at all. Nothing in a file is executed, but for TorchScript that
 becomes a program: its code runs in this process.`,

@@ -29,7 +29,7 @@ func TestInspectTellsWhatAFileIs(t *testing.T) {
 		says       []string
 	}{
 		{"a program", linearProgram, []string{": exported program, 7.6 kB\n", "written by torch 2.15.0", "inputs     x: f32[s77, 3]", "dynamic    2 <= s77 <= 64",
-			"operators  1, called 1 times: aten::linear ×1", "tensors    2, 8 elements, 32 bytes", "l.weight: float32[2, 3] parameter, 24 bytes"}},
+			"operators  1, called once: aten::linear ×1", "tensors    2, 8 elements, 32 bytes", "l.weight: float32[2, 3] parameter, 24 bytes"}},
 		{"a checkpoint", testdataOf("torchsave", "checkpoint.pt"), []string{": torch.save, a dict, 6.6 kB\n", "written by torch 2.7 or later",
 			"optimizer.state.0.exp_avg: float32[2, 3], 24 bytes", "values     ", "optimizer.param_groups.0.betas = (0.9, 0.999)"}},
 		{"a checkpoint from before torch 1.6", testdataOf("torchsave", "legacy_checkpoint.pt"), []string{": torch.save, a dict", "written by torch before 1.6"}},
