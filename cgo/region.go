@@ -61,7 +61,7 @@ func (d *Delegate) Compile(p *delegate.Program, constants []*Tensor) (*Region, e
 	if err != nil {
 		return nil, err
 	}
-	r.region = own(ptr, func(p unsafe.Pointer) { C.tfx_region_release(d.api, p) })
+	r.region = own(ptr, func(p unsafe.Pointer) { releaseRegion(d, p) })
 	done = true
 	return r, nil
 }
@@ -75,6 +75,8 @@ func compileWords(d *Delegate, words, constants []int64, n int) (unsafe.Pointer,
 	}
 	return unsafe.Pointer(region), nil
 }
+
+func releaseRegion(d *Delegate, region unsafe.Pointer) { C.tfx_region_release(d.api, region) }
 
 func closeTensors(all []*Tensor) {
 	for _, t := range all {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -141,6 +142,33 @@ func requireFormat(tb testing.TB, t *Tensor, f delegate.Format) {
 			require.Equal(tb, want.Strides[i], info.Strides[i], "strides of %v", info.Sizes)
 		}
 	}
+}
+
+// difference is the largest of two tensors of the same sizes, as requireClose
+// measures it. It may be called by any goroutine.
+func difference(want, got *Tensor) float64 {
+	read := func(t *Tensor) []float32 {
+		info, err := t.Info()
+		if err != nil {
+			return nil
+		}
+		out := make([]float32, info.Numel)
+		if _, err := t.CopyBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(out))), 4*len(out))); err != nil {
+			return nil
+		}
+		return out
+	}
+	a, b := read(want), read(got)
+	if a == nil || len(a) != len(b) {
+		return math.Inf(1)
+	}
+	worst := 0.0
+	for i := range a {
+		if off := math.Abs(float64(a[i])-float64(b[i])) / (1 + math.Abs(float64(a[i]))); !(off <= worst) {
+			worst = off
+		}
+	}
+	return worst
 }
 
 // requireClose compares all elements, within tolerance times what is added: 1 and

@@ -14,6 +14,7 @@ const (
 	Measured           Layouts = iota // the faster of the next two, measured by the first Prepare
 	AnyLayout                         // as each kernel likes best, blocked
 	ChannelsLastLayout                // channels last wherever there are spatial sizes
+	BlockedLayout                     // channels in blocks of a register's size
 )
 
 // A Format says how an output lies.

@@ -34,7 +34,7 @@ func TestNumbersAreTheHeaders(t *testing.T) {
 		{"TFX_BINARY_", "ADD SUB MUL DIV MAX MIN", int64(Add)},
 		{"TFX_ELTWISE_", "RELU CLIP HARDSWISH HARDSIGMOID SIGMOID SILU TANH GELU GELU_TANH LEAKY_RELU ELU AFFINE ABS SQRT SQUARE EXP LOG SOFTPLUS MISH", int64(ReLU)},
 		{"TFX_FORMAT_", "CONTIGUOUS CHANNELS_LAST FASTEST", int64(Contiguous)},
-		{"TFX_LAYOUTS_", "MEASURED ANY CHANNELS_LAST", int64(Measured)},
+		{"TFX_LAYOUTS_", "MEASURED ANY CHANNELS_LAST BLOCKED", int64(Measured)},
 	}
 	for _, tc := range tests {
 		t.Run(tc.prefix, func(t *testing.T) {

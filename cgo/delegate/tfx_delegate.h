@@ -173,9 +173,10 @@ typedef const tfx_delegate_api* (*tfx_delegate_fn)(void);
 
 // How intermediate values lie.
 enum tfx_region_layouts {
-  TFX_LAYOUTS_MEASURED = 0,       // the faster of the next two, measured by the first prepare
-  TFX_LAYOUTS_ANY = 1,            // as each kernel likes best, blocked
+  TFX_LAYOUTS_MEASURED = 0,       // the faster of the last two, measured by the first prepare
+  TFX_LAYOUTS_ANY = 1,            // as each kernel likes best
   TFX_LAYOUTS_CHANNELS_LAST = 2,  // channels last wherever there are spatial sizes
+  TFX_LAYOUTS_BLOCKED = 3,        // channels in blocks of a register's size
 };
 
 // How an output lies.

@@ -20,7 +20,7 @@ inline int rank(const std::string& implementation) {
 class Builder {
  public:
   Builder(const Program& p, std::vector<Shape> shapes, const std::vector<Md>& inputs, Constants& constants, int64_t layouts)
-      : p_(p), shapes_(std::move(shapes)), constants_(constants), channels_last_(layouts == TFX_LAYOUTS_CHANNELS_LAST), made_(new Class) {
+      : p_(p), shapes_(std::move(shapes)), constants_(constants), layouts_(layouts), made_(new Class) {
     values_.resize(shapes_.size());
     for (size_t v = 0; v < values_.size(); v++) values_[v].remaining = p.uses[v];
     for (size_t i = 0; i < inputs.size(); i++) add_slot(static_cast<int64_t>(i), inputs[i], add_place(Place::kInput, static_cast<int64_t>(i), inputs[i]));
@@ -135,7 +135,11 @@ class Builder {
   }
 
   // wish is the layout for spatial values that the policy asks for.
-  Md wish(const Shape& s) const { return channels_last_ && s.dims.size() > 2 ? last(s) : any(s); }
+  Md wish(const Shape& s) const {
+    if (s.dims.size() < 3) return any(s);
+    if (layouts_ == TFX_LAYOUTS_CHANNELS_LAST) return last(s);
+    return layouts_ == TFX_LAYOUTS_BLOCKED && s.dims[1] >= block() ? blocked(s) : any(s);
+  }
 
   // steps
 
@@ -366,6 +370,12 @@ class Builder {
     reorder_step(first(v), add_slot(kNone, want, add_place(Place::kOutput, i, want)), v);
   }
 
+  std::vector<std::pair<Md, Md>> spatial_layouts(int64_t x, int64_t y);
+  template <class Make>
+  std::pair<Md, Md> best(const std::vector<std::pair<Md, Md>>& layouts, Make make);
+  template <class Make>
+  void convolve(const Group& g, const Md& weight, const Md& bias, Make make);
+
   void emit(const Group& g);
   void convolution(const Group& g);
   void transposed(const Group& g);
@@ -383,7 +393,7 @@ class Builder {
   const Program& p_;
   std::vector<Shape> shapes_;
   Constants& constants_;
-  const bool channels_last_;
+  const int64_t layouts_;
   std::unique_ptr<Class> made_;
   std::vector<Value> values_;
 };

@@ -35,9 +35,36 @@ inline void Builder::emit(const Group& g) {
 // them as they are given; a reorder would pad them.
 inline constexpr int64_t kFewChannels = 4;
 
+// spatial_layouts lists layouts of x and of the result, the best first: what the policy asks
+// for where a kernel made for it exists, else what oneDNN likes.
+inline std::vector<std::pair<Md, Md>> Builder::spatial_layouts(int64_t x, int64_t y) {
+  const Shape &in = shape(x), &out = shape(y);
+  std::vector<std::pair<Md, Md>> all;
+  if (in.dims[1] <= kFewChannels) all.emplace_back(primary(x), wish(out));
+  all.emplace_back(wish(in), wish(out));
+  all.emplace_back(any(in), any(out));
+  return all;
+}
+
+// best calls make with layouts until it gives a kernel made for the case, and
+// returns those that gave the best.
+template <class Make>
+std::pair<Md, Md> Builder::best(const std::vector<std::pair<Md, Md>>& layouts, Make make) {
+  int found = -1;
+  std::pair<Md, Md> chosen = layouts.back();
+  for (const auto& l : layouts) {
+    const auto pd = make(attributes({}), l.first, l.second);
+    const int r = pd ? rank(pd.impl_info_str()) : -1;
+    if (r <= found) continue;
+    found = r;
+    chosen = l;
+    if (r == 2) break;
+  }
+  return chosen;
+}
+
 inline void Builder::convolution(const Group& g) {
   const Node& n = p_.node(g[0]);
-  const Shape &x = shape(n.in[0]), &y = shape(g[0]);
   Shape w = shape(n.in[1]);
   if (n.groups > 1) {
     w.dims[0] /= n.groups;
@@ -45,22 +72,16 @@ inline void Builder::convolution(const Group& g) {
   }
   const bool bias = n.in[2] != kNone;
   const Md bias_md = bias ? plain(shape(n.in[2])) : Md();
-  const Md src = x.dims[1] <= kFewChannels && !channels_last_ ? primary(n.in[0]) : wish(x);
-  const auto make = [&](const dnnl::primitive_attr& attr, const Md& dst) {
+  convolve(g, plain(w), bias_md, [&](const dnnl::primitive_attr& attr, const Md& src, const Md& dst) {
     using Pd = dnnl::convolution_forward::primitive_desc;
     const auto a = dnnl::algorithm::convolution_direct;
     return bias ? Pd(engine(), kInference, a, src, any(w), bias_md, dst, n.stride, less_one(n.dilation), n.before, n.after, attr, true)
                 : Pd(engine(), kInference, a, src, any(w), dst, n.stride, less_one(n.dilation), n.before, n.after, attr, true);
-  };
-  auto f = fuse(g, y, wish(y), value(n.in[0]).slots, make);
-  std::vector<std::pair<int, int>> args{{DNNL_ARG_SRC, as(n.in[0], f.pd.src_desc())}, {DNNL_ARG_WEIGHTS, constant_slot(n.in[1], plain(w), f.pd.weights_desc())}};
-  if (bias) args.emplace_back(DNNL_ARG_BIAS, constant_slot(n.in[2], bias_md, bias_md));
-  finish(g, std::move(f), std::move(args));
+  });
 }
 
 inline void Builder::transposed(const Group& g) {
   const Node& n = p_.node(g[0]);
-  const Shape &x = shape(n.in[0]), &y = shape(g[0]);
   // the weight is [C, K/groups, …]; oneDNN's is [groups, K/groups, C/groups, …]
   Shape w = shape(n.in[1]);
   Dims strides = row_major(w.dims);
@@ -76,16 +97,23 @@ inline void Builder::transposed(const Group& g) {
   for (size_t i = 0; i < after.size(); i++) after[i] -= n.extra[i];
   const bool bias = n.in[2] != kNone;
   const Md bias_md = bias ? plain(shape(n.in[2])) : Md();
-  const auto make = [&](const dnnl::primitive_attr& attr, const Md& dst) {
+  convolve(g, Md(w.dims, w.type, strides), bias_md, [&](const dnnl::primitive_attr& attr, const Md& src, const Md& dst) {
     using Pd = dnnl::deconvolution_forward::primitive_desc;
     const auto a = dnnl::algorithm::deconvolution_direct;
-    return bias ? Pd(engine(), kInference, a, wish(x), any(w), bias_md, dst, n.stride, less_one(n.dilation), n.before, after, attr, true)
-                : Pd(engine(), kInference, a, wish(x), any(w), dst, n.stride, less_one(n.dilation), n.before, after, attr, true);
-  };
-  auto f = fuse(g, y, wish(y), value(n.in[0]).slots, make);
-  const Md how(w.dims, w.type, strides);
-  std::vector<std::pair<int, int>> args{{DNNL_ARG_SRC, as(n.in[0], f.pd.src_desc())}, {DNNL_ARG_WEIGHTS, constant_slot(n.in[1], how, f.pd.weights_desc())}};
-  if (bias) args.emplace_back(DNNL_ARG_BIAS, constant_slot(n.in[2], bias_md, bias_md));
+    return bias ? Pd(engine(), kInference, a, src, any(w), bias_md, dst, n.stride, less_one(n.dilation), n.before, after, attr, true)
+                : Pd(engine(), kInference, a, src, any(w), dst, n.stride, less_one(n.dilation), n.before, after, attr, true);
+  });
+}
+
+// convolve is what both convolutions do: weight describes the row-major elements
+// of the constant, make gives the primitive for post-ops and layouts.
+template <class Make>
+void Builder::convolve(const Group& g, const Md& weight, const Md& bias, Make make) {
+  const Node& n = p_.node(g[0]);
+  const auto [src, dst] = best(spatial_layouts(n.in[0], g[0]), make);
+  auto f = fuse(g, shape(g[0]), dst, value(n.in[0]).slots, [&](const dnnl::primitive_attr& attr, const Md& to) { return make(attr, src, to); });
+  std::vector<std::pair<int, int>> args{{DNNL_ARG_SRC, as(n.in[0], f.pd.src_desc())}, {DNNL_ARG_WEIGHTS, constant_slot(n.in[1], weight, f.pd.weights_desc())}};
+  if (n.in[2] != kNone) args.emplace_back(DNNL_ARG_BIAS, constant_slot(n.in[2], bias, bias));
   finish(g, std::move(f), std::move(args));
 }
 
@@ -153,7 +181,7 @@ inline void Builder::pool(const Group& g) {
   const auto algorithm = n.kind == TFX_POOL_MAX         ? dnnl::algorithm::pooling_max
                          : n.kind == TFX_POOL_AVERAGE ? dnnl::algorithm::pooling_avg_include_padding
                                                       : dnnl::algorithm::pooling_avg_exclude_padding;
-  const Md src = channels_last_ ? wish(x) : primary(n.in[0]);
+  const Md src = layouts_ == TFX_LAYOUTS_CHANNELS_LAST ? wish(x) : primary(n.in[0]);
   const auto make = [&](const dnnl::primitive_attr& attr, const Md& dst) {
     return dnnl::pooling_forward::primitive_desc(engine(), kInference, algorithm, src, dst, stride, kernel, less_one(dilation), before, after, attr, true);
   };
@@ -220,7 +248,7 @@ inline void Builder::concat(const Group& g) {
     for (int64_t v : n.in) all.push_back(layout(v));
     return all;
   };
-  std::vector<Md> sources = channels_last_ && y.dims.size() > 2 ? with([&](int64_t v) { return last(shape(v)); }) : with([&](int64_t v) { return primary(v); });
+  std::vector<Md> sources = layouts_ == TFX_LAYOUTS_CHANNELS_LAST && y.dims.size() > 2 ? with([&](int64_t v) { return last(shape(v)); }) : with([&](int64_t v) { return primary(v); });
   Pd pd(engine(), along, sources, attr);
   if (rank(pd.impl_info_str()) == 0) {
     sources = with([&](int64_t v) { return y.dims.size() > 2 ? last(shape(v)) : plain(shape(v)); });

@@ -72,6 +72,15 @@ inline Md plain(const Shape& s) { return Md(s.dims, s.type, row_major(s.dims)); 
 inline Md last(const Shape& s) { return Md(s.dims, s.type, channels_last(s.dims)); }
 inline Md any(const Shape& s) { return Md(s.dims, s.type, memory::format_tag::any); }
 
+// block is how many channels lie together in oneDNN's blocked layouts: a register.
+inline int64_t block() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core ? 16 : 8; }
+
+inline Md blocked(const Shape& s) {
+  using Tag = memory::format_tag;
+  static const Tag by8[] = {Tag::aBc8b, Tag::aBcd8b, Tag::aBcde8b}, by16[] = {Tag::aBc16b, Tag::aBcd16b, Tag::aBcde16b};
+  return Md(s.dims, s.type, (block() == 16 ? by16 : by8)[s.dims.size() - 3]);
+}
+
 inline bool same_strides(const Dims& dims, const Dims& a, const Dims& b) {
   for (size_t i = 0; i < dims.size(); i++) {
     if (dims[i] != 1 && a[i] != b[i]) return false;

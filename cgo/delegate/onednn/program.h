@@ -59,7 +59,7 @@ class ProgramReader {
     if (next() != TFX_REGION_MAGIC) fail(TFX_DELEGATE_VALUE, "program: expected the words of a region, got others");
     const int64_t version = next();
     if (version != TFX_REGION_VERSION) fail(TFX_DELEGATE_VALUE, "program: expected version ", TFX_REGION_VERSION, ", got ", version);
-    p.layouts = within("layouts", TFX_LAYOUTS_MEASURED, TFX_LAYOUTS_CHANNELS_LAST);
+    p.layouts = within("layouts", TFX_LAYOUTS_MEASURED, TFX_LAYOUTS_BLOCKED);
     p.ninputs = within("number of inputs", 1, TFX_REGION_MAX_OPERANDS);
     p.nconstants = within("number of constants", 0, TFX_REGION_MAX_NODES);
     const int64_t nodes = within("number of nodes", 0, TFX_REGION_MAX_NODES);

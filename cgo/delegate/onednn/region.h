@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels.h"
+#include "measure.h"
 
 namespace tfxd {
 
@@ -96,37 +97,10 @@ class Region {
       return c;
     };
     if (layouts_ != TFX_LAYOUTS_MEASURED) return with(layouts_);
-    auto blocked = with(TFX_LAYOUTS_ANY), channels = with(TFX_LAYOUTS_CHANNELS_LAST);
-    const uint64_t a = time_of(*blocked), b = time_of(*channels);
-    layouts_ = a <= b ? TFX_LAYOUTS_ANY : TFX_LAYOUTS_CHANNELS_LAST;
-    return std::move(a <= b ? blocked : channels);
-  }
-
-  // time_of runs a class on memory of its own and returns the least time of some
-  // runs, in nanoseconds.
-  static uint64_t time_of(Class& c) {
-    constexpr int kRuns = 5;
-    std::vector<std::unique_ptr<Block>> blocks;
-    const auto block = [&](size_t bytes) {
-      blocks.push_back(std::make_unique<Block>(bytes));
-      std::memset(blocks.back()->data(), 0, blocks.back()->bytes());
-      return blocks.back()->data();
-    };
-    std::vector<const void*> in(c.key.inputs.size());
-    for (const Slot& s : c.slots) {
-      const Place& p = c.places[static_cast<size_t>(s.place)];
-      if (p.kind == Place::kInput && in[static_cast<size_t>(p.index)] == nullptr) in[static_cast<size_t>(p.index)] = block(p.bytes);
-    }
-    std::vector<void*> out;
-    for (const auto& s : c.shapes) out.push_back(block(static_cast<size_t>(s.bytes)));
-    const tfx_delegate_run run{in.data(), out.data(), block(static_cast<tfx_delegate_class&>(c).scratch), nullptr, nullptr};
-    uint64_t least = UINT64_MAX;
-    for (int i = 0; i < kRuns; i++) {
-      const auto start = std::chrono::steady_clock::now();
-      c.run(run);
-      least = std::min<uint64_t>(least, static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count()));
-    }
-    return least;
+    auto blocked = with(TFX_LAYOUTS_BLOCKED), channels = with(TFX_LAYOUTS_CHANNELS_LAST);
+    const bool better = faster(*blocked, *channels);
+    layouts_ = better ? TFX_LAYOUTS_BLOCKED : TFX_LAYOUTS_CHANNELS_LAST;
+    return std::move(better ? blocked : channels);
   }
 
   const Program program_;

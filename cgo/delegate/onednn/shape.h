@@ -80,6 +80,12 @@ class Shapes {
     return out;
   }
 
+  // padding refuses one in which a whole window fits. It is of no use, and makes kernels
+  // whose code is made for each place at the border take forever to make.
+  void padding(const Node& n, int64_t size, int64_t window) const {
+    if (size >= window) fail(TFX_DELEGATE_NOT_IMPLEMENTED, where(), ": expected a padding of less than the kernel's ", window, ", got ", n.before, " and ", n.after);
+  }
+
   Dims convolution(const Node& n) const {
     const size_t k = n.stride.size();
     const Dims &x = spatial(n, k), &w = get(n.in[1]).dims;
@@ -90,6 +96,7 @@ class Shapes {
     Dims out{x[0], w[0]};
     for (size_t i = 0; i < k; i++) {
       const int64_t window = n.dilation[i] * (w[i + 2] - 1) + 1, room = x[i + 2] + n.before[i] + n.after[i];
+      padding(n, std::max(n.before[i], n.after[i]), window);
       if (room < window) fail(TFX_DELEGATE_RUNTIME, where(), ": expected ", window, " elements under the kernel at least, got ", room, " of ", x);
       out.push_back((room - window) / n.stride[i] + 1);
     }
@@ -108,6 +115,7 @@ class Shapes {
       if (n.extra[i] >= std::max(n.stride[i], n.dilation[i])) {
         fail(TFX_DELEGATE_RUNTIME, where(), ": output padding: expected less than stride or dilation, got ", n.extra);
       }
+      padding(n, n.before[i], n.dilation[i] * (w[i + 2] - 1) + 1);
       out.push_back((x[i + 2] - 1) * n.stride[i] - 2 * n.before[i] + n.dilation[i] * (w[i + 2] - 1) + n.extra[i] + 1);
     }
     return out;
@@ -199,12 +207,11 @@ class Shapes {
 
   Dims permute(const Node& n) const {
     const Dims& x = get(n.in[0]).dims;
-    Dims sorted = n.sizes, out;
+    Dims sorted = n.sizes, each(x.size()), out;
     std::sort(sorted.begin(), sorted.end());
-    for (size_t i = 0; i < sorted.size(); i++) {
-      if (sorted.size() != x.size() || sorted[i] != static_cast<int64_t>(i)) fail(TFX_DELEGATE_RUNTIME, where(), ": expected each dimension of ", x, " once, got ", n.sizes);
-      out.push_back(x[static_cast<size_t>(n.sizes[i])]);
-    }
+    std::iota(each.begin(), each.end(), 0);
+    if (sorted != each) fail(TFX_DELEGATE_RUNTIME, where(), ": expected each dimension of ", x, " once, got ", n.sizes);
+    for (int64_t d : n.sizes) out.push_back(x[static_cast<size_t>(d)]);
     return out;
   }
 
