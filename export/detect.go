@@ -25,6 +25,20 @@ const (
 	extraDir      = "extra/"
 )
 
+// others lists the records of an archive that no program is made of: what compilers made of
+// it, and what later releases may add.
+func (a *archive) others() (names []string) {
+	for _, name := range a.order {
+		known := slices.ContainsFunc([]string{modelsDir, weightsDir, constantsDir, samplesDir, extraDir, ".data/"}, func(dir string) bool {
+			return strings.HasPrefix(name, dir)
+		})
+		if !known && !slices.Contains([]string{archiveFormat, "archive_version", "version", "byteorder"}, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // A generation is a form of program archive.
 type generation uint8
 

@@ -152,6 +152,9 @@ func (o *options) packageSource(a *archive, gen generation, f *faults) *source {
 	if len(a.outside) > 0 {
 		f.warn("%d records lie outside the root folder %s and are ignored, among them %q", len(a.outside), a.root, clip(a.outside[0]))
 	}
+	if others := a.others(); len(others) > 0 {
+		f.warn("%d records are of no program and do not go into a file that is written of one, among them %q", len(others), clip(others[0]))
+	}
 	o.warnSums(a, f)
 	if a.has("byteorder") && gen == payloads { // pickled weights have one of their own
 		if text, err := a.text("byteorder", 64); err != nil {

@@ -88,3 +88,16 @@ func TestOtherReleases(t *testing.T) {
 		})
 	}
 }
+
+// Records that are of no program are named: they are not in a file that is written of it.
+func TestOtherRecords(t *testing.T) {
+	a := takeApart(t, "linear.pt2")
+	p, err := a.open()
+	require.NoError(t, err)
+	assert.Empty(t, p.Warnings)
+	a.put("data/aotinductor/model/model.so", []byte("code"))
+	a.put("later", nil)
+	p, err = a.open()
+	require.NoError(t, err)
+	assert.Equal(t, []string{`2 records are of no program and do not go into a file that is written of one, among them "data/aotinductor/model/model.so"`}, p.Warnings)
+}

@@ -182,6 +182,9 @@ func (c *converter) program() error {
 			return err
 		}
 		defer p.Close()
+		for _, w := range p.Warnings {
+			fmt.Fprintf(c.cmd.ErrOrStderr(), "warning: %s\n", plainText(w))
+		}
 		programs = append(programs, p)
 	}
 	return export.Save(c.out, programs, export.Progress(c.progress()))
