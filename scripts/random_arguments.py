@@ -72,6 +72,9 @@ MATH = [n for n in dir(math) if not n.startswith("_") and callable(getattr(math,
 BUILTINS = ("abs all any bool complex divmod float int len list max min pow range reversed round slice sorted sum tuple zip enumerate isinstance getattr hasattr").split()
 
 
+SYMBOLIC = [n for n in dir(torch) if n.startswith(("sym_", "_sym_")) and "constrain" not in n]
+
+
 def on_cpu(schema):
     """Whether an operator is one of the dispatcher's, with a kernel for tensors on the CPU."""
     name = schema.name + ("." + schema.overload_name if schema.overload_name else "")
@@ -251,7 +254,8 @@ class Maker:
         pick = self.pick
         if pick.random() < .05:
             return self.format()
-        module, names, counts = pick.choices([("operator.", self.operators, [1, 2, 2, 2, 3]), ("math.", MATH, [1, 1, 1, 2, 2, 3]), ("builtins.", BUILTINS, [1, 1, 1, 2, 2, 3])], [9, 6, 5])[0]
+        module, names, counts = pick.choices([("operator.", self.operators, [1, 2, 2, 2, 3]), ("math.", MATH, [1, 1, 1, 2, 2, 3]), ("builtins.", BUILTINS, [1, 1, 1, 2, 2, 3]),
+                                              ("torch.", SYMBOLIC, [1, 1, 2, 2, 3])], [9, 6, 5, 2])[0]
         kwargs = {} if pick.random() < .92 else {pick.choice(["key", "reverse", "default", "start", "rel_tol", "ndigits", "base"]): self.thing()}
         return module + pick.choice(names), [self.thing() for _ in range(pick.choice(counts))], kwargs
 

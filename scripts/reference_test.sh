@@ -45,6 +45,12 @@ if [[ -z $only ]]; then
   # random calls, right and wrong, and what torch.fx records or refuses of random calls
   "$python" scripts/reference_random_calls.py --fixtures "$fixtures" --out "$calls-random"
   "$python" scripts/reference_random_traces.py >"$calls-random/traces.jsonl"
+  # what generators draw, and random indexing
+  "$python" scripts/reference_generators.py --fixtures "$fixtures" --out "$calls-drawn"
+  "$python" scripts/reference_indexing.py --fixtures "$fixtures" --out "$calls-indexed" --seed $RANDOM
+  for drawn in "$calls-drawn" "$calls-indexed"; do
+    TORCHFX_REFERENCE_CALLS=$PWD/$drawn go test ./torchops -count=1 -run TestReferenceCalls
+  done
   TORCHFX_REFERENCE_CALLS=$PWD/$calls-random TORCHFX_REFERENCE_TRACES=$PWD/$calls-random/traces.jsonl \
     go test ./torchops -count=1 -run 'TestReferenceCalls|TestReferenceTraces'
   # the lists of names and signatures are those of this PyTorch

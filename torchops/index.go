@@ -122,6 +122,9 @@ func (x *indexing) fill(v any) (done bool, err error) {
 	}
 	switch {
 	case isMask(info.DType):
+		if err := maskFits(info.Sizes, self.Sizes, dim); err != nil {
+			return false, err
+		}
 		for range len(self.Sizes) - dim - len(info.Sizes) {
 			if index, err = x.make("aten::unsqueeze", []any{index, -1}); err != nil {
 				return false, err
@@ -136,6 +139,18 @@ func (x *indexing) fill(v any) (done bool, err error) {
 		}
 	}
 	return true, x.step("aten::index_fill_.int_Scalar", x.self, dim, index, v)
+}
+
+// maskFits refuses a mask that does not have the sizes of the dimensions that it
+// indexes: masked_fill_ would broadcast it.
+func maskFits(mask, self []int64, dim int) error {
+	for i, n := range mask {
+		if at := dim + i; at < len(self) && self[at] != n {
+			return ir.Errorf(ir.ErrIndex, "The shape of the mask %s at index %d does not match the shape of the indexed tensor %s at index %d",
+				reprOf(listOf(mask, func(n int64) any { return n })), i, reprOf(listOf(self, func(n int64) any { return n })), at)
+		}
+	}
+	return nil
 }
 
 // callTensorMode calls an operator that returns a tensor.
@@ -326,9 +341,6 @@ func (x *indexing) slice(s ir.Slice, alone bool) error {
 	if err != nil {
 		return err
 	}
-	if len(info.Sizes) == 0 {
-		return ir.Errorf(ir.ErrIndex, "slice() cannot be applied to a 0-dim tensor.")
-	}
 	bounds := [3]int64{0, math.MaxInt64, 1} // what Python fills in
 	for i, part := range []ir.Arg{s.Start, s.Stop, s.Step} {
 		v, err := normalize(part)
@@ -344,6 +356,8 @@ func (x *indexing) slice(s ir.Slice, alone bool) error {
 		return ir.Errorf(ir.ErrValue, "slice step cannot be zero")
 	case step < 0:
 		return ir.Errorf(ir.ErrValue, "step must be greater than zero")
+	case len(info.Sizes) == 0:
+		return ir.Errorf(ir.ErrIndex, "slice() cannot be applied to a 0-dim tensor.")
 	}
 	if alone || bounds[0] != 0 || bounds[1] < info.Sizes[x.dim] || bounds[2] != 1 {
 		if err := x.step("aten::slice.Tensor", x.self, x.dim, bounds[0], bounds[1], bounds[2]); err != nil {
@@ -438,6 +452,9 @@ func flatten(m *libtorch.Mode, list []any, numbers *[]int64, depth int) (shape [
 			if err != nil {
 				return nil, false, err
 			}
+		}
+		if !isTensor(v) && kindOf(v) == notNumber && !isText(v) {
+			return nil, false, ir.Errorf(ir.ErrRuntime, "Could not infer dtype of %s", typeName(v))
 		}
 		n, err := indexNumber(m, v)
 		if err != nil {

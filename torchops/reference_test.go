@@ -28,6 +28,9 @@ type referenceCall struct {
 	Error   string
 	Message string
 	Said    bool
+
+	Generator *uint64   // the seed of one that is given, see scripts/reference_generators.py
+	Next      []float64 // what is drawn after the call
 }
 
 // pythonClasses are the classes of Python's exceptions.
@@ -90,6 +93,14 @@ func (c *referenceCall) repeat(data map[string][]byte) string {
 	if err := ManualSeed(c.Seed); err != nil {
 		return err.Error()
 	}
+	var generator *Generator
+	if c.Generator != nil {
+		if generator, err = NewGenerator(*c.Generator); err != nil {
+			return err.Error()
+		}
+		defer generator.Close()
+		kw = append(kw, Kw("generator", generator))
+	}
 	var operators []string
 	mode := &libtorch.Mode{Observe: func(o *libtorch.Operator) {
 		operators = append(operators, strings.TrimSuffix(o.Schema().Op, ".default"))
@@ -112,7 +123,36 @@ func (c *referenceCall) repeat(data map[string][]byte) string {
 			return "argument " + i + ": " + d
 		}
 	}
+	if d := c.nextDiffers(generator); d != "" {
+		return d
+	}
 	return c.otherOperators(operators)
+}
+
+// nextDiffers compares what the generator of the call, nil for the default one, draws
+// next.
+func (c *referenceCall) nextDiffers(generator *Generator) string {
+	if c.Next == nil {
+		return ""
+	}
+	var kw []Kwarg
+	if generator != nil {
+		kw = append(kw, Kw("generator", generator))
+	}
+	v, err := Invoke(nil, ir.FuncOf("torch.rand"), []any{len(c.Next)}, kw)
+	if err != nil {
+		return err.Error()
+	}
+	drawn, err := Data[float32](v.(*Tensor))
+	if err != nil {
+		return err.Error()
+	}
+	for i, x := range c.Next {
+		if float64(drawn[i]) != x {
+			return fmt.Sprintf("expected the generator to draw %v next, got %v", c.Next, drawn)
+		}
+	}
+	return ""
 }
 
 // failed compares an error: its class, and its text where Python code wrote it.

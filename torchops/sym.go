@@ -33,22 +33,34 @@ func init() {
 	}
 	define("torch.sym_sum", "*args", func(m *libtorch.Mode, a []any) (any, error) {
 		list := a[0].([]any)
-		if len(list) == 1 && isSequence(list[0]) {
-			return sum(m, list[0], int64(0))
+		if len(list) == 1 {
+			if inner, kind := items(list[0]); kind != "" {
+				list = inner
+			}
 		}
 		return sum(m, list, int64(0))
 	})
 	define("torch.sym_ite", "b, t, f", func(_ *libtorch.Mode, a []any) (any, error) {
 		b, ok := a[0].(bool)
 		if !ok {
-			return nil, ir.Errorf(ir.ErrAssertion, "expected SymBool or bool, got %s", typeName(a[0]))
+			return nil, ir.Errorf(ir.ErrAssertion, "expected SymBool or bool, got <class '%s'>", className(a[0]))
+		}
+		if x, y := className(a[1]), className(a[2]); x != y {
+			return nil, ir.Errorf(ir.ErrAssertion, "type mismatch: <class '%s'> vs <class '%s'>", x, y)
 		}
 		if b {
 			return a[1], nil
 		}
 		return a[2], nil
 	})
-	define("torch.sym_fresh_size", "expr", func(_ *libtorch.Mode, a []any) (any, error) { return a[0], nil })
+	define("torch.sym_fresh_size", "expr", func(m *libtorch.Mode, a []any) (any, error) {
+		t, err := Invoke(m, ir.FuncOf("torch.tensor"), a, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _, _ = discard(t, nil) }()
+		return item(m, t.(*Tensor))
+	})
 	symMath := map[string]func(float64) float64{"sym_sqrt": math.Sqrt, "_sym_sqrt": math.Sqrt}
 	for _, name := range []string{"cos", "cosh", "sin", "sinh", "tan", "tanh", "acos", "asin", "atan", "log2"} {
 		symMath["_sym_"+name] = libtorch.CMath[name]
