@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -291,7 +292,11 @@ func chain(t testing.TB, ops ...string) *ir.GraphModule {
 		case "add", "sub", "mul", "div", "maximum", "minimum":
 			args = append(args, y)
 		}
-		last = g.CallFunction(fn("torch."+op), args)
+		name := "torch." + op
+		if op == "silu" {
+			name = "torch._C._nn.silu"
+		}
+		last = g.CallFunction(fn(name), args)
 	}
 	g.Output(last)
 	gm, err := ir.NewGraphModule(nil, g)
@@ -311,12 +316,12 @@ func uniform(t testing.TB, sizes ...int) *torch.Tensor {
 func TestDumpTellsWhatIsFused(t *testing.T) {
 	needLibtorch(t)
 	x, y := uniform(t, 300, 70), uniform(t, 70)
-	gm := chain(t, "add", "relu", "mul", "sigmoid", "neg")
+	gm := chain(t, "add", "relu", "mul", "tanh", "neg")
 	for _, tc := range []struct {
 		option interpreter.PlanOption
 		want   []string
 	}{
-		{interpreter.PlanFuseAll(), []string{"fused at step 4: 0:add 1:relu 2:mul 3:sigmoid 4:neg; gives %6; ", "3 in registers, kernel, 1 in registers"}},
+		{interpreter.PlanFuseAll(), []string{"fused at step 4: 0:add 1:relu 2:mul 3:tanh 4:neg; gives %6; ", "3 in registers, kernel, 1 in registers"}},
 		{interpreter.PlanFusion(true), []string{"fused at step 2: 0:add 1:relu 2:mul; gives %4; ", "3 in registers"}},
 		{interpreter.PlanFusion(false), nil},
 	} {
@@ -367,6 +372,58 @@ func TestGroupsEndWhereTheyHaveTo(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, text, "fused at")
 	})
+}
+
+// The exponential of sigmoid and silu is done in registers with the bits of eager
+// code's, for whatever argument: every 1,021st of the 2^32 there are, or all where
+// TORCHFX_EXHAUSTIVE is set, which takes minutes.
+func TestExponentialsInRegisters(t *testing.T) {
+	needLibtorch(t)
+	const chunk = 1 << 20
+	stride := 1021
+	if os.Getenv("TORCHFX_EXHAUSTIVE") != "" {
+		stride = 1
+	}
+	for _, op := range []string{"sigmoid", "silu"} {
+		t.Run(op, func(t *testing.T) {
+			gm := chain(t, op, "neg")
+			p := compile(t, gm)
+			in := interpreter.New(gm)
+			y := uniform(t, 1)
+			values := make([]float32, 0, chunk)
+			check := func() {
+				x := tensor(t, values, len(values))
+				defer x.Close()
+				want, err := in.Run(t.Context(), x, y)
+				require.NoError(t, err)
+				defer closeResult(want)
+				for range 2 { // watched, fused
+					got, err := p.Run(t.Context(), x, y)
+					require.NoError(t, err)
+					equalBits(t, gm, want.(*torch.Tensor), got.(*torch.Tensor))
+					closeResult(got)
+				}
+				values = values[:0]
+			}
+			for bits := 0; bits < 1<<32; bits += stride {
+				values = append(values, math.Float32frombits(uint32(bits)))
+				if len(values) == chunk {
+					check()
+				}
+			}
+			for n := range 70 { // the elements that fill no vector
+				for i := range n {
+					values = append(values, float32(i)-35)
+				}
+				if n > 0 {
+					check()
+				}
+			}
+			text, err := p.Dump()
+			require.NoError(t, err)
+			assert.Contains(t, text, "2 in registers")
+		})
+	}
 }
 
 // With several threads the bits are those of eager code with as many.

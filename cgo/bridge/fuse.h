@@ -19,12 +19,16 @@ inline bool is_number(c10::ScalarType dtype) {
   return c10::isIntegralType(dtype, true) || dtype == c10::kFloat || dtype == c10::kDouble || dtype == c10::kHalf || dtype == c10::kBFloat16;
 }
 
+// exponential reports whether an operation has an exponential in it: lanes have that
+// of float alone, and the elements that fill no vector have the C library's.
+inline bool exponential(Lane code) { return code == Lane::Sigmoid || code == Lane::Silu; }
+
 // lanes_for is how a step is done on lanes, null where it is not: all that has
 // dimensions is of the dtype of the result, float or double, numbers are known,
 // and a factor of the second argument is one.
 inline const LaneRule* lanes_for(const Overload& o, const Point& p) {
   const LaneRule* const rule = o.lane;
-  if (rule == nullptr || (p.shape.dtype != c10::kFloat && p.shape.dtype != c10::kDouble)) return nullptr;
+  if (rule == nullptr || (p.shape.dtype != c10::kFloat && (p.shape.dtype != c10::kDouble || exponential(rule->code)))) return nullptr;
   for (const Reading& r : p.readings) {
     if (r.shape.sizes.empty() ? !is_number(r.shape.dtype) : r.shape.dtype != p.shape.dtype) return nullptr;
   }
@@ -62,7 +66,7 @@ inline bool fails(const std::string& name, c10::ScalarType dtype) {
 inline bool is_even(const Overload& o, const Point& p) {
   const LaneRule* const lane = lanes_for(o, p);
   if (lane == nullptr) return even(o.op->handle.schema().name());
-  return lane->code != Lane::Maximum && lane->code != Lane::Minimum;  // which NaN they give
+  return lane->code != Lane::Maximum && lane->code != Lane::Minimum && !exponential(lane->code);  // which NaN they give
 }
 
 inline Lane form(Lane code, LaneForm f) { return static_cast<Lane>(static_cast<uint16_t>(code) + f); }
@@ -527,8 +531,27 @@ class Fuser {
         emit(Lane::Store, v.memory);
       }
     }
+    for (Stage& s : g.stages) hold(s);
     g.scratches = static_cast<int32_t>(busy.size());
     return base + g.scratches < UINT16_MAX;
+  }
+
+  // hold has the memory that most operations of a stage read, if several do and none
+  // stores to it, loaded once.
+  static void hold(Stage& s) {
+    const auto reads = [](const LaneOp& op) { return op.code > Lane::Hold && op.code < Lane::Neg && (static_cast<uint16_t>(op.code) - static_cast<uint16_t>(Lane::Add)) % (kHeld + 1) == kMemory; };
+    std::unordered_map<uint16_t, int32_t> readers;
+    for (const LaneOp& op : s.lanes) readers[op.at] += reads(op);
+    for (const LaneOp& op : s.lanes) {
+      if (op.code == Lane::Store) readers[op.at] = 0;
+    }
+    const auto most = std::max_element(readers.begin(), readers.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most == readers.end() || most->second < 2) return;
+    for (LaneOp& op : s.lanes) {
+      if (reads(op) && op.at == most->first) op.code = form(op.code, kHeld);
+    }
+    s.lanes.insert(s.lanes.begin(), {Lane::Hold, most->first, 0});
+    for (Number& n : s.numbers) n.at++;
   }
 
   const Overload& overload(const Point& p) const { return plan_.steps[p.step].overloads[p.overload]; }

@@ -8,16 +8,18 @@
 
 namespace tfx {
 
-// The operations on the accumulator. A binary one stands for four: with memory,
-// with a number, with the accumulator itself, and with memory on the left.
+// The operations on the accumulator. A binary one stands for five: with memory,
+// with a number, with the accumulator itself, with memory on the left, and with the
+// memory that is held.
 #define TFX_LANE_BINARY(f) f(Add) f(Sub) f(Mul) f(Div) f(Maximum) f(Minimum) f(ClampMin) f(ClampMax)
-#define TFX_LANE_UNARY(f) f(Neg) f(Abs) f(Rsqrt) f(Reciprocal)
+#define TFX_LANE_UNARY(f) f(Neg) f(Abs) f(Rsqrt) f(Reciprocal) f(Sigmoid) f(Silu)
 
 enum class Lane : uint16_t {
   Load,   // from memory
   Splat,  // a number
   Store,  // to memory; the accumulator stays
-#define TFX_LANE_NAMES(op) op, op##Number, op##Self, op##Left,
+  Hold,   // memory, in registers where there are enough of them; nothing is stored to it
+#define TFX_LANE_NAMES(op) op, op##Number, op##Self, op##Left, op##Held,
   TFX_LANE_BINARY(TFX_LANE_NAMES)
 #undef TFX_LANE_NAMES
 #define TFX_LANE_NAME(op) op,
@@ -26,7 +28,7 @@ enum class Lane : uint16_t {
 };
 
 // The forms of a binary operation, to be added to its code.
-enum LaneForm : uint16_t { kMemory, kNumber, kSelf, kLeft };
+enum LaneForm : uint16_t { kMemory, kNumber, kSelf, kLeft, kHeld };
 
 struct LaneOp {
   Lane code;

@@ -69,6 +69,8 @@ inline const LaneRule* lane_rule(const c10::FunctionSchema& schema) {
       {"aten::abs", {R::kUnary, Lane::Abs}},
       {"aten::rsqrt", {R::kUnary, Lane::Rsqrt}},
       {"aten::reciprocal", {R::kUnary, Lane::Reciprocal}},
+      {"aten::sigmoid", {R::kUnary, Lane::Sigmoid}},
+      {"aten::silu", {R::kUnary, Lane::Silu}},
       {"aten::relu", {R::kZero, Lane::ClampMin}},
       {"aten::clamp_min", {R::kNumber, Lane::ClampMin}},
       {"aten::clamp_max", {R::kNumber, Lane::ClampMax}},
