@@ -70,7 +70,9 @@ func OpenBridge(bridge, libDir string) error {
 	if err := oneLibtorch(libDir); err != nil {
 		return err
 	}
+	restore := boundSpinning()
 	table, err := dlopen(bridge)
+	restore()
 	if err != nil {
 		return err
 	}
@@ -92,6 +94,27 @@ func OpenBridge(bridge, libDir string) error {
 	loaded.cuda, loaded.cudaWhy = openCUDA(libDir)
 	ready.Store(true)
 	return nil
+}
+
+// spins is how often a thread of libgomp's looks for work before it sleeps: some ten
+// microseconds, enough for the next kernel of a run. By itself libgomp has 300,000:
+// milliseconds after each kernel in which the threads of its team that are done keep
+// processors from those that are not, where there are fewer of them than threads.
+const spins = "1000"
+
+// boundSpinning tells libgomp, which reads the environment when it is loaded, unless
+// somebody has said something. restore takes it back, so that no child inherits it.
+func boundSpinning() (restore func()) {
+	const count = "GOMP_SPINCOUNT"
+	for _, name := range []string{count, "OMP_WAIT_POLICY"} {
+		if _, said := os.LookupEnv(name); said {
+			return func() {}
+		}
+	}
+	if err := os.Setenv(count, spins); err != nil {
+		return func() {} // faster or slower, never wrong
+	}
+	return func() { _ = os.Unsetenv(count) }
 }
 
 func dlopen(path string) (*C.tfx_api, error) {

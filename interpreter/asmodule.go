@@ -16,10 +16,11 @@ import (
 type Module struct {
 	nn.Base
 	gm *ir.GraphModule
+	in *Interpreter // of gm, with what it has made ready for one call and the next
 }
 
 // AsModule returns gm as a module.
-func AsModule(gm *ir.GraphModule) *Module { return &Module{gm: gm} }
+func AsModule(gm *ir.GraphModule) *Module { return &Module{gm: gm, in: New(gm)} }
 
 // GraphModule returns what m calls.
 func (m *Module) GraphModule() *ir.GraphModule { return m.gm }
@@ -45,11 +46,11 @@ func (m *Module) Forward(args ...any) any {
 	if torch.Traced(args...) {
 		panic(&torch.Error{Op: m.gm.ClassName(), Err: ir.Errorf(ir.ErrTrace, "%w", nn.ErrForeign)})
 	}
-	in := New(m.gm)
-	if mode := libtorch.CurrentMode(); mode != nil {
-		in.mode = *mode
+	mode := m.in.mode
+	if current := libtorch.CurrentMode(); current != nil {
+		mode = *current
 	}
-	out, err := in.Run(context.Background(), args...)
+	out, err := m.in.run(context.Background(), mode, m.in.currentGraph(), args, nil, Options{})
 	if err != nil {
 		panic(&torch.Error{Op: m.gm.ClassName(), Err: err})
 	}

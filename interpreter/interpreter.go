@@ -89,7 +89,7 @@ func (in *Interpreter) Run(ctx context.Context, args ...any) (any, error) {
 
 // Call is [Interpreter.Run] with keyword arguments.
 func (in *Interpreter) Call(ctx context.Context, args []any, kwargs map[string]any) (any, error) {
-	return in.run(ctx, in.currentGraph(), args, kwargs, Options{})
+	return in.run(ctx, in.mode, in.currentGraph(), args, kwargs, Options{})
 }
 
 // Options are the less usual wishes for one run.
@@ -106,14 +106,14 @@ type Options struct {
 
 // RunWith is [Interpreter.Run] with options.
 func (in *Interpreter) RunWith(ctx context.Context, o Options, args ...any) (any, error) {
-	return in.run(ctx, in.currentGraph(), args, nil, o)
+	return in.run(ctx, in.mode, in.currentGraph(), args, nil, o)
 }
 
 // RunFlat gives one leaf to each placeholder, past the code generator, and
 // returns the leaves of the result: the items of the tuple that exported
 // programs end with, or else the one value.
 func (in *Interpreter) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
-	out, err := in.run(ctx, in.currentGraph(), leaves, nil, Options{RawIO: true})
+	out, err := in.run(ctx, in.mode, in.currentGraph(), leaves, nil, Options{RawIO: true})
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (in *Interpreter) currentGraph() *ir.Graph {
 	return in.module.Graph()
 }
 
-func (in *Interpreter) run(ctx context.Context, g *ir.Graph, args []any, kwargs map[string]any, o Options) (any, error) {
+func (in *Interpreter) run(ctx context.Context, mode libtorch.Mode, g *ir.Graph, args []any, kwargs map[string]any, o Options) (any, error) {
 	if !o.RawIO {
 		var err error
 		if args, err = g.ProcessInputs(args, kwargs); err != nil {
@@ -172,7 +172,7 @@ func (in *Interpreter) run(ctx context.Context, g *ir.Graph, args []any, kwargs 
 		return nil, err
 	}
 	r := in.begin(ctx, in.module, g, args)
-	r.env = o.Env
+	r.mode, r.env = mode, o.Env
 	for _, v := range args {
 		r.owners.lend(v)
 	}

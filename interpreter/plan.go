@@ -45,6 +45,7 @@ type Plan struct {
 	first   int  // steps before it look at the inputs alone and are Go's
 	vmap    bool // Go's steps change the mode for those after them
 	frames  chan *planFrame
+	workers chan struct{}            // one taken by each run; nil for no bound
 	check   func(leaves []any) error // nil for none
 
 	mu     sync.RWMutex // held for reading by runs, for writing by Close
@@ -64,10 +65,11 @@ type planInput struct {
 type PlanOption func(*planConfig)
 
 type planConfig struct {
-	graph  *ir.Graph
-	mode   libtorch.Mode
-	fusion libtorch.PlanFusion
-	check  func(leaves []any) error
+	graph   *ir.Graph
+	mode    libtorch.Mode
+	fusion  libtorch.PlanFusion
+	workers int
+	check   func(leaves []any) error
 }
 
 // PlanGraph compiles g instead of the module's own graph, with the module's
@@ -77,6 +79,12 @@ func PlanGraph(g *ir.Graph) PlanOption { return func(c *planConfig) { c.graph = 
 // PlanThreads sets how many threads one kernel may use; n is at least 1. Default:
 // 1, since runs are parallel already and sums depend on the number.
 func PlanThreads(n int) PlanOption { return func(c *planConfig) { c.mode.Threads = max(n, 1) } }
+
+// PlanWorkers sets how many runs of the plan may go on at once; n is at least 1. Each
+// has memory of its own for intermediate results, so that this bounds it. Others wait
+// for their turn, or until their context is over. Default: no bound but the operators
+// that may run at once in the process ([libtorch.SetSlots]).
+func PlanWorkers(n int) PlanOption { return func(c *planConfig) { c.workers = max(n, 1) } }
 
 // PlanMode sets libtorch's modes for a run. Default: no gradients, no inference
 // mode, one thread. In inference mode results can be used in inference mode alone.
@@ -128,6 +136,9 @@ func Compile(m *ir.GraphModule, opts ...PlanOption) (*Plan, error) {
 	native, err := libtorch.NewPlan(program)
 	if err != nil {
 		return nil, err
+	}
+	if c.workers > 0 {
+		p.workers = make(chan struct{}, c.workers)
 	}
 	p.native, p.steps, p.slots, p.modes, p.literal = native, lw.steps, lw.slots, lw.modes, lw.literal
 	return p, nil
@@ -287,6 +298,14 @@ func (p *Plan) run(ctx context.Context, args []any) (any, error) {
 	args, err := pyValues(args)
 	if err != nil {
 		return nil, err
+	}
+	if p.workers != nil {
+		select {
+		case p.workers <- struct{}{}:
+			defer func() { <-p.workers }()
+		case <-ctx.Done():
+			return nil, ir.Errorf(ir.ErrCancelled, "run: stopped while it waited for other runs of the plan: %w", ctx.Err())
+		}
 	}
 	f, err := p.frame()
 	if err != nil {

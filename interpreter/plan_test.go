@@ -629,3 +629,40 @@ func TestPlanRefusesWhatItsCheckRefuses(t *testing.T) {
 	_, err := p.Run(t.Context(), int64(1), int64(2))
 	assert.ErrorIs(t, err, no)
 }
+
+// No more runs of a plan go on at once than it has workers; others wait, as long as
+// their contexts let them.
+func TestPlanWorkers(t *testing.T) {
+	needLibtorch(t)
+	entered, leave := make(chan struct{}, 8), make(chan struct{})
+	gate := torch.Wrap("planworkers_gate", func(x *torch.Tensor) *torch.Tensor {
+		entered <- struct{}{}
+		<-leave
+		return x
+	})
+	_ = gate
+	g := ir.NewGraph()
+	g.Output(g.CallFunction(ir.FuncOf("planworkers_gate"), []ir.Arg{g.Placeholder("x")}))
+	p := compile(t, module(t, g, nil), interpreter.PlanWorkers(2))
+	x := tensor(t, []float32{1}, 1)
+	done := make(chan error)
+	run := func(ctx context.Context) {
+		out, err := p.Run(ctx, x)
+		closeResult(out)
+		done <- err
+	}
+	for range 3 {
+		go run(t.Context())
+	}
+	<-entered
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	go run(ctx)
+	cancel()
+	require.ErrorIs(t, <-done, ir.ErrCancelled)
+	assert.Empty(t, entered, "two are in it, the others wait")
+	close(leave)
+	for range 3 {
+		require.NoError(t, <-done)
+	}
+}

@@ -1,10 +1,10 @@
 // The exponential of lanes, which is Sleef's of float32 as libtorch's kernels call it
 // (Sleef_expf16_u10, Sleef_expf8_u10): the same polynomial in the same order, so that
 // it has the same bits, for each of the 2^32 arguments (TestExponentialsInRegisters in
-// package interpreter compares them). What differs is around it. It is not called, so that registers live on; the
-// argument is held to where the result is neither 0 nor infinite beyond rounding,
-// instead of choosing the result afterwards; and the power of two is applied by one
-// instruction where there is one.
+// package interpreter compares them). What differs is around it. It is not called, so
+// that registers live on; the argument is held to where the result is neither 0 nor
+// infinite beyond rounding, instead of choosing the result afterwards; and the power
+// of two is applied by one instruction where there is one.
 //
 // Sleef is distributed under the Boost Software License, Version 1.0.
 #pragma once

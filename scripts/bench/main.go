@@ -127,10 +127,23 @@ type chain struct {
 	title      string
 	operators  int
 	contenders []*contender
+	aims       []aim
 }
 
-// compiled is what takes a compiler, and so a while.
-const compiled = "Python torch.compile with freezing"
+// An aim is how many times as long as another a contender is to take at least; where
+// it is below one, the other may take longer by the inverse.
+type aim struct {
+	Slow string  `json:"slow"`
+	Fast string  `json:"fast"`
+	Aim  float64 `json:"aim"`
+}
+
+// Names of contenders: what takes a compiler, and so a while; and what a Plan without
+// fusion is held against.
+const (
+	compiled = "Python torch.compile with freezing"
+	bareLoop = "bare C++ loop of out variants"
+)
 
 // measureChains is what operators cost, against torch.compile too on demand.
 func measureChains(rounds int, compile bool) (*chainReport, error) {
@@ -163,7 +176,7 @@ func measureChains(rounds int, compile bool) (*chainReport, error) {
 		if err := c.measure(rounds); err != nil {
 			return nil, err
 		}
-		result := chainResult{Title: c.title}
+		result := chainResult{Title: c.title, Aims: c.aims}
 		for _, x := range c.contenders {
 			result.Rows = append(result.Rows, chainRow{x.name, spreadOf(x.took)})
 		}
@@ -234,7 +247,7 @@ func pointwiseChain(py *python) (*chain, error) {
 		return nil, err
 	}
 	for _, below := range []bool{true, false} {
-		name := "bare C++ loop of out variants"
+		name := bareLoop
 		if !below {
 			name += ", through the autograd layer"
 		}
@@ -248,6 +261,17 @@ func pointwiseChain(py *python) (*chain, error) {
 	}
 	c.addPython(py, "pointwise")
 	c.addCompiled(py, "pointwise")
+	c.aims = []aim{
+		{bareLoop, "Plan without fusion", 1 / 1.2},
+		{"Python eager", "Plan", 2.5},
+		{"Python eager", "Plan without fusion", 2.5},
+		{"Python torch.fx GraphModule", "Plan", 4},
+		{"Python torch.fx GraphModule", "Plan without fusion", 4},
+		{"Python torch.fx Interpreter", "Plan", 25},
+		{"Python torch.fx Interpreter", "Plan without fusion", 25},
+		{"Python torch.fx Interpreter", "Interpreter", 8},
+		{compiled, "Plan", 1},
+	}
 	return c, nil
 }
 
@@ -295,15 +319,19 @@ func linearChain(py *python) (*chain, error) {
 	return c, nil
 }
 
-// addGo adds the two executors of this module.
+// addGo adds the two executors of this module, and a graph module that is called as
+// a model calls its parts.
 func (c *chain) addGo(gm *ir.GraphModule, args ...any) error {
 	plan, err := interpreter.Compile(gm)
 	if err != nil {
 		return err
 	}
+	module := interpreter.AsModule(gm)
+	called := func(_ context.Context, args ...any) (any, error) { return module.Forward(args...), nil }
 	c.contenders = append(c.contenders,
 		&contender{name: "Plan", ops: c.operators, run: timed(plan.Run, args)},
-		&contender{name: "Interpreter", ops: c.operators, run: timed(interpreter.New(gm).Run, args)})
+		&contender{name: "Interpreter", ops: c.operators, run: timed(interpreter.New(gm).Run, args)},
+		&contender{name: "graph module, called", ops: c.operators, run: timed(called, args)})
 	return nil
 }
 

@@ -31,6 +31,7 @@ type chainReport struct {
 type chainResult struct {
 	Title string     `json:"title"`
 	Rows  []chainRow `json:"rows"`
+	Aims  []aim      `json:"aims,omitempty"`
 }
 
 // A chainRow is nanoseconds of processor time an operator.
@@ -123,8 +124,31 @@ func (r *chainReport) table() string {
 		for _, x := range c.Rows {
 			fmt.Fprintf(&b, "| %s | %.0f | %.0f | %.2f |\n", x.Name, x.Minimum, x.Median, x.Minimum/c.minimum("Plan"))
 		}
+		c.tableOfAims(&b)
 	}
 	return b.String()
+}
+
+// tableOfAims writes what was reached of what was aimed at, by those that were measured.
+func (c chainResult) tableOfAims(b *strings.Builder) {
+	head := "\n| | times as fast, of minima | of medians | aim |\n|---|---|---|---|\n"
+	for _, a := range c.Aims {
+		slow, fast := c.row(a.Slow), c.row(a.Fast)
+		if slow == nil || fast == nil {
+			continue
+		}
+		fmt.Fprintf(b, "%s| %s against %s | %.2f | %.2f | %.2f |\n", head, a.Fast, a.Slow, slow.Minimum/fast.Minimum, slow.Median/fast.Median, a.Aim)
+		head = ""
+	}
+}
+
+func (c chainResult) row(name string) *chainRow {
+	for i := range c.Rows {
+		if c.Rows[i].Name == name {
+			return &c.Rows[i]
+		}
+	}
+	return nil
 }
 
 func (c chainResult) minimum(name string) float64 {
