@@ -24,6 +24,7 @@ type grid struct {
 	executors      []executor
 	batch, threads []int
 	rounds         int
+	before         *results // whose cells are left out; nil for none
 }
 
 // each prepares every network and starts its executors, and calls f for each batch and
@@ -42,6 +43,9 @@ func (g *grid) each(f func(c cell, running []*contestant) error) (notes []string
 		for _, batch := range g.batch {
 			for _, threads := range g.threads {
 				c := cell{network, batch, threads}
+				if g.before.has(c, g.executors) {
+					continue
+				}
 				if interrupted.Err() != nil {
 					return append(notes, fmt.Sprintf("Interrupted before %s.", c)), err
 				}
@@ -147,10 +151,9 @@ type networkReport struct {
 	Notes    []string      `json:"notes,omitempty"`
 }
 
-// measureNetworks runs every executor in turn, once a round, after one round that only warms them.
-func (g *grid) measureNetworks() (*networkReport, error) {
-	report := &networkReport{Machine: machineNow()}
-	var err error
+// measureNetworks runs every executor in turn, once a round, after one round that only
+// warms them, and calls done after each cell.
+func (g *grid) measureNetworks(report *networkReport, done func() error) (err error) {
 	report.Notes, err = g.each(func(c cell, running []*contestant) error {
 		wall, cpu := make([][]float64, len(running)), make([][]float64, len(running))
 		for round := -1; round < g.rounds; round++ {
@@ -176,9 +179,9 @@ func (g *grid) measureNetworks() (*networkReport, error) {
 			}
 			fmt.Fprintf(os.Stderr, "%s: %s: CPU %.2f / %.2f ms, wall %.2f / %.2f ms, %.0f MB\n", c, r.title, m.CPU.Minimum, m.CPU.Median, m.Wall.Minimum, m.Wall.Median, m.Peak)
 		}
-		return nil
+		return done()
 	})
-	return report, err
+	return err
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }

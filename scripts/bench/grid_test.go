@@ -80,3 +80,24 @@ func TestReplaceSection(t *testing.T) {
 	require.Equal(t, "a\n<!-- begin of scripts/bench -load -->\nnew\n<!-- end of scripts/bench -load -->\nb\n", string(got))
 	require.ErrorContains(t, replaceSection(file, "", "new\n"), "expected the markers")
 }
+
+func TestCellsThatWereMeasured(t *testing.T) {
+	c := cell{"lstm", 1, 2}
+	both, err := executorsOf("plan,eager")
+	require.NoError(t, err)
+	before := &results{Networks: []*networkReport{{Results: []measurement{{cell: c, Executor: "plan"}}}, {Results: []measurement{{cell: c, Executor: "frozen"}}}}}
+	require.True(t, before.has(c, both[:1]))
+	require.False(t, before.has(c, both), "of each executor")
+	require.False(t, before.has(cell{"lstm", 8, 2}, both[:1]))
+	require.False(t, (*results)(nil).has(c, nil), "none are left out")
+}
+
+func TestAims(t *testing.T) {
+	r := &chainReport{Machine: "m", Command: "c", Chains: []chainResult{{
+		Title: "t",
+		Rows:  []chainRow{{"Plan", spread{10, 20}}, {"Python eager", spread{50, 60}}},
+		Aims:  []aim{{"Python eager", "Plan", 2.5}, {compiled, "Plan", 1}},
+	}}}
+	require.Contains(t, r.table(), "| | times as fast, of minima | of medians | aim |\n|---|---|---|---|\n| Plan against Python eager | 5.00 | 3.00 | 2.50 |\n")
+	require.NotContains(t, r.table(), compiled, "what was not measured has no row")
+}

@@ -55,6 +55,7 @@ func command() error {
 	batch := flag.String("batch", "1,8", "sizes of batches of networks")
 	threads := flag.String("threads", "1,2", "numbers of threads that one run of a network may use")
 	write := flag.String("write", "", "file whose sections between the markers are replaced")
+	resume := flag.Bool("resume", false, "leave out cells of networks that the JSON beside -write has of each executor")
 	soaked := flag.Int("soak", 0, "run one plan so often from 64 goroutines instead, and watch memory and threads")
 	serve := flag.String("worker", "", "be the worker of this executor, for the folder given")
 	flag.Parse()
@@ -93,11 +94,20 @@ func command() error {
 		if g.networks, err = chosen(*networks, networkNames); err != nil {
 			return err
 		}
-		report, err := g.measureNetworks()
-		failed = errors.Join(failed, err)
-		report.Command = spelled
-		fmt.Print(report.table())
+		if *resume {
+			if g.before, err = readResults(*write); err != nil {
+				return err
+			}
+		}
+		report := &networkReport{Machine: machineNow(), Command: spelled}
 		r.Networks = append(r.Networks, report)
+		failed = errors.Join(failed, g.measureNetworks(report, func() error {
+			if *write == "" {
+				return nil
+			}
+			return r.save(*write)
+		}))
+		fmt.Print(report.table())
 	}
 	if *load != "" {
 		if g.networks, err = chosen(*load, networkNames); err != nil {

@@ -40,19 +40,60 @@ type chainRow struct {
 	spread
 }
 
-// write puts what was measured between the markers of a Markdown file and, with what
-// was measured before, into the JSON beside it, and draws the plots.
-func (r *results) write(file string) error {
-	name := strings.TrimSuffix(file, ".md") + ".json"
-	before := &results{}
-	data, err := os.ReadFile(name)
+// jsonBeside is the file with what the tables of a Markdown file were made of.
+func jsonBeside(file string) string { return strings.TrimSuffix(file, ".md") + ".json" }
+
+// readResults reads what was measured before; nothing where there is no such file.
+func readResults(file string) (*results, error) {
+	r := &results{}
+	data, err := os.ReadFile(jsonBeside(file))
 	if err == nil {
-		err = json.Unmarshal(data, before)
+		err = json.Unmarshal(data, r)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return r, nil
+}
+
+// has reports whether a cell of networks was measured with each of the executors.
+func (r *results) has(c cell, executors []executor) bool {
+	if r == nil {
+		return false
+	}
+	missing := map[string]bool{}
+	for _, e := range executors {
+		missing[e.name] = true
+	}
+	for _, n := range r.Networks {
+		for _, m := range n.Results {
+			if m.cell == c {
+				delete(missing, m.Executor)
+			}
+		}
+	}
+	return len(missing) == 0
+}
+
+// write saves what was measured and draws the plots.
+func (r *results) write(file string) error {
+	if err := r.save(file); err != nil {
 		return err
 	}
-	r.keep(before)
+	return plot(jsonBeside(file))
+}
+
+// save puts what was measured between the markers of a Markdown file and, with what
+// was measured before, into the JSON beside it.
+func (r *results) save(file string) error {
+	before, err := readResults(file)
+	if err != nil {
+		return err
+	}
+	all := *r
+	all.Networks = slices.Clone(r.Networks)
+	all.keep(before)
+	r = &all
 	var networks []string
 	for _, n := range r.Networks {
 		networks = append(networks, n.table())
@@ -67,13 +108,11 @@ func (r *results) write(file string) error {
 			return err
 		}
 	}
-	if data, err = json.MarshalIndent(r, "", " "); err != nil {
+	data, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(name, append(data, '\n'), 0o644); err != nil {
-		return err
-	}
-	return plot(name)
+	return os.WriteFile(jsonBeside(file), append(data, '\n'), 0o644)
 }
 
 // keep adds what was measured before and not again.
