@@ -8,6 +8,7 @@ import (
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
+	"github.com/torchfx-go/torchfx/passes"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
@@ -18,8 +19,13 @@ import (
 //
 // Attributes may be tensors, layers and containers of package nn, and graph
 // modules. A tensor that requires a gradient is a parameter, any other a buffer. A
-// model's own module, which is Go code, cannot be saved: trace through it.
+// model's own module, which is Go code, cannot be saved: trace through it. A region that
+// a delegate computes is written as its twin.
 func ToFolder(m *ir.GraphModule, dir, name string, opts ...export.FolderOption) error {
+	m = m.Clone()
+	if _, err := passes.InlineRegions(m); err != nil {
+		return err
+	}
 	saved, err := newSaver().graphModule(m, "")
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 //
 // An Interpreter and a Plan both run what was compiled, so that their results are the
 // same to the last bit. The twin, which means the same by libtorch's operators, runs
-// where the delegate cannot: where gradients are recorded, under autocast or vmap, and
-// on inputs that it has no kernels for. It is also what is looked at and saved.
+// where the delegate cannot: where gradients or operators are recorded, under autocast
+// or vmap, and on inputs that it has no kernels for. It is also what is looked at and saved.
 //
 // A Delegated is immutable and safe for concurrent use.
 type Delegated struct {
@@ -51,12 +51,18 @@ func (d *Delegated) results() int {
 	return out.Arg(0).(ir.Tuple).Len()
 }
 
-// delegable reports whether what a delegate computes means the same in a mode.
-func delegable(m *libtorch.Mode) bool { return !m.Grad && m.Autocast == nil && len(m.Vmap) == 0 }
+// delegable reports whether what a delegate computes means the same in a mode, and
+// nobody asks to be told of operators.
+func delegable(m *libtorch.Mode) bool {
+	return !m.Grad && m.Autocast == nil && len(m.Vmap) == 0 && m.Observe == nil
+}
 
 // call runs the region, and reports false where the twin is to be run.
 func (d *Delegated) call(r *Run, args []any, kwargs []torch.Kwarg) (out any, ok bool, err error) {
 	if !delegable(&r.mode) || len(kwargs) > 0 {
+		return nil, false, nil
+	}
+	if _, recording := libtorch.RecordedSoFar(); recording {
 		return nil, false, nil
 	}
 	inputs := make([]*libtorch.Tensor, len(args))

@@ -3,7 +3,6 @@ package passes
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -26,15 +25,6 @@ type Delegate interface {
 	// tensors. An output must lie as its MetaVal says, in rows or channels last. An error,
 	// unless it is of class ir.ErrOutOfMemory or ir.ErrCancelled, leaves the region to libtorch.
 	Compile(ctx context.Context, region *ir.GraphModule) (*libtorch.Region, error)
-}
-
-// A Delegation is what became of one region, by names of nodes that were in the graph
-// before.
-type Delegation struct {
-	Path    string   // of the region; "" where it was left to libtorch
-	Nodes   []string // what it computes
-	Why     string   // why it was left, or what was measured
-	Kernels string   // what the delegate says of it
 }
 
 // A DelegateOption changes what [DelegateRegions] does.
@@ -67,8 +57,7 @@ type delegation struct {
 	module   *ir.GraphModule
 	delegate Delegate
 	threads  int
-	// way decides about a region before it is compiled; compiled makes it and says
-	// whether it is taken. nil takes all.
+	// choose compiles a region, or leaves it, and says why; nil compiles all.
 	choose func(r *delegable) (bool, string, error)
 
 	report  []Delegation
@@ -362,63 +351,4 @@ func (w *delegation) replace(taken []*delegable) error {
 		return err
 	}
 	return w.module.Graph().Lint()
-}
-
-// InlineRegions puts the twins of regions in their places, so that m computes by
-// libtorch's operators alone, and returns how many there were. What a twin reads
-// becomes an attribute of m under its own path, or a free one.
-func InlineRegions(m *ir.GraphModule) (int, error) {
-	count := 0
-	for _, n := range m.Graph().Find(ir.CallModule, nil) {
-		path := n.Target().String()
-		v, _ := m.Attr(path)
-		d, ok := v.(*interpreter.Delegated)
-		if !ok {
-			continue
-		}
-		twin := d.Twin().Clone()
-		for _, read := range twin.Graph().Find(ir.GetAttr, nil) {
-			from := read.Target().String()
-			v, _ := twin.Attr(from)
-			to := from
-			for i := 1; ; i++ {
-				if there, taken := m.Attr(to); !taken || sameAttr(there, v) {
-					break
-				}
-				to = fmt.Sprintf("%s_%d", from, i)
-			}
-			m.SetAttr(to, v)
-			if err := read.SetTarget(ir.Path(to)); err != nil {
-				return count, err
-			}
-		}
-		if err := inline(m.Graph(), n, twin.Graph()); err != nil {
-			return count, err
-		}
-		if len(m.Graph().Find(ir.CallModule, ir.Path(path))) == 0 {
-			m.DeleteAttr(path)
-		}
-		count++
-	}
-	return count, nil
-}
-
-// String tells what became of the region, in a line.
-func (d *Delegation) String() string {
-	if d.Path == "" {
-		return d.nodes() + " left: " + d.Why
-	}
-	return d.Path + ": " + d.what()
-}
-
-// nodes names the first and the last of them.
-func (d *Delegation) nodes() string {
-	switch n := len(d.Nodes); n {
-	case 1:
-		return d.Nodes[0]
-	case 2:
-		return d.Nodes[0] + ", " + d.Nodes[1]
-	default:
-		return fmt.Sprintf("%d nodes from %s to %s", n, d.Nodes[0], d.Nodes[n-1])
-	}
 }

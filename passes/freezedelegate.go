@@ -231,12 +231,3 @@ func (f *freezer) plainNorms() error {
 	}
 	return nil
 }
-
-// what tells what a region computes and how fast.
-func (d *Delegation) what() string {
-	text := d.nodes()
-	if d.Why != "" {
-		text += ": " + d.Why
-	}
-	return text
-}

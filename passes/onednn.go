@@ -116,13 +116,21 @@ const maxRegionDims = 6
 // call that programs have no node for.
 type callReader func(c *regionCall) func(w *regionWriter) delegate.Value
 
-// readCall reads a call of an operator on float32 tensors.
+// readCall reads a call of an operator on float32 tensors of the CPU.
 func readCall(m *ir.GraphModule, n *ir.Node) func(*regionWriter) delegate.Value {
 	read := callReaders[n.Func().Op()]
 	if read == nil {
 		return nil
 	}
+	c := &regionCall{module: m, node: n}
 	for _, v := range append(n.Inputs(), n) {
+		if v.Op() == ir.GetAttr {
+			// what is noted of it may be of another device: state moves when it is loaded
+			if t := c.attribute(v); t == nil || t.DType() != ir.Float32 || t.Device().Kind() != ir.DeviceCPU || t.Layout() != ir.Strided {
+				return nil
+			}
+			continue
+		}
 		meta, known := valueOf(v)
 		if !known || meta.DType != ir.Float32 || meta.Device.Kind() != ir.DeviceCPU || meta.Layout != ir.Strided || len(meta.Sizes) > maxRegionDims {
 			return nil
@@ -131,11 +139,11 @@ func readCall(m *ir.GraphModule, n *ir.Node) func(*regionWriter) delegate.Value 
 			return nil
 		}
 	}
-	args, err := bind(n)
-	if err != nil {
+	var err error
+	if c.args, err = bind(n); err != nil {
 		return nil
 	}
-	return read(&regionCall{m, n, args})
+	return read(c)
 }
 
 // A regionCall is a call with its arguments by the names of its schema.
@@ -165,9 +173,15 @@ func (c *regionCall) constant(name string) (t *torch.Tensor, ok bool) {
 	if !isNode || n.Op() != ir.GetAttr {
 		return nil, false
 	}
+	t = c.attribute(n)
+	return t, t != nil
+}
+
+// attribute returns the tensor that n reads, nil where it is none.
+func (c *regionCall) attribute(n *ir.Node) *torch.Tensor {
 	v, _ := c.module.Attr(n.Target().String())
-	t, ok = v.(*torch.Tensor)
-	return t, ok && t != nil
+	t, _ := v.(*torch.Tensor)
+	return t
 }
 
 // rank is how many dimensions a value has.

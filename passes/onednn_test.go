@@ -1,9 +1,11 @@
 package passes
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -122,6 +124,72 @@ func TestOneDNNLinears(t *testing.T) {
 			assert.Equal(t, tc.want, operatorsOf(frozen.Module), "%s", frozen.Module.Graph())
 		})
 	}
+}
+
+// A block of a transformer: everything but attention and its views is two regions, at
+// other batches and lengths too.
+func TestOneDNNTransformer(t *testing.T) {
+	d := onednn(t)
+	linear := func(x, w, b string) string {
+		return "torch.ops.aten.linear.default(" + x + ", self." + w + ", self." + b + ")"
+	}
+	heads := func(name, x string) string {
+		return name + "u = torch.ops.aten.unflatten.int(" + x + ", 2, [4, -1])\n" + name + " = torch.ops.aten.transpose.int(" + name + "u, 1, 2)\n"
+	}
+	body := heads("q", linear("x", "wq", "b")) + heads("k", linear("x", "wk", "b")) + heads("v", linear("x", "wv", "b")) +
+		"a = torch.ops.aten.scaled_dot_product_attention.default(q, k, v)\n" +
+		"at = torch.ops.aten.transpose.int(a, 1, 2)\n" +
+		"af = torch.ops.aten.flatten.using_ints(at, 2)\n" +
+		"s = torch.ops.aten.add.Tensor(" + linear("af", "wo", "b") + ", x)\n" +
+		"n = torch.ops.aten.layer_norm.default(s, [32], self.g, self.b)\n" +
+		"f = torch.ops.aten.gelu.default(" + linear("n", "w1", "b1") + ")\n" +
+		"r = torch.ops.aten.add.Tensor(" + linear("f", "w2", "b") + ", n)\n" +
+		"return torch.ops.aten.layer_norm.default(r, [32], self.g, self.b)"
+	weights := map[string][]int{"wq": {32, 32}, "wk": {32, 32}, "wv": {32, 32}, "wo": {32, 32}, "w1": {64, 32}, "w2": {32, 64}, "b": {32}, "b1": {64}, "g": {32}}
+	x := randn(t, 2, 7, 32)
+	gm := aten(t, body, weights, x)
+	frozen := freezes(t, gm, [][]*torch.Tensor{{x}, {randn(t, 1, 5, 32)}, {randn(t, 3, 11, 32)}, {x}}, FreezeDelegate(d))
+	assert.Len(t, frozen.Report.Regions, 4, "%s", frozen.Report)
+	for _, name := range operatorsOf(frozen.Module) {
+		assert.NotContains(t, []string{"aten.linear", "aten.gelu", "aten.layer_norm", "aten.add.Tensor"}, name)
+	}
+}
+
+// One plan, many goroutines, several shapes; the frozen module may be closed meanwhile.
+func TestOneDNNConcurrently(t *testing.T) {
+	d := onednn(t)
+	x := randn(t, 2, 8, 10, 12)
+	gm := aten(t, "c = torch.ops.aten.conv2d.default(x, self.w, None, [1, 1], [1, 1])\ns = torch.ops.aten.sin.default(c)\nd = torch.ops.aten.conv2d.default(s, self.w, None, [1, 1], [1, 1])\nreturn torch.ops.aten.relu.default(torch.ops.aten.add.Tensor(d, x))",
+		map[string][]int{"w": {8, 8, 3, 3}}, x)
+	frozen, err := Freeze(t.Context(), gm, FreezeDelegate(d), WithChoices(Unmeasured()))
+	require.NoError(t, err)
+	plan, err := interpreter.Compile(frozen.Module)
+	require.NoError(t, err)
+	require.NoError(t, frozen.Close())
+	serial := map[int]*torch.Tensor{}
+	inputs := map[int]*torch.Tensor{}
+	for i := range 4 {
+		inputs[i] = randn(t, 1+i, 8, 10+i, 12)
+		serial[i] = runModule(t, plan, []*torch.Tensor{inputs[i]})[0]
+		t.Cleanup(func() { serial[i].Close() })
+	}
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for r := range 100 {
+				i := (g + r) % 4
+				out, err := plan.RunFlat(context.Background(), []any{inputs[i]})
+				if !assert.NoError(t, err) {
+					return
+				}
+				got := out[0].(*torch.Tensor)
+				assert.Zero(t, distance(t, serial[i], got), "the bits of a run alone")
+				got.Close()
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, plan.Close())
 }
 
 // Without measurements regions are taken; with them, the report has both times, and

@@ -54,7 +54,7 @@ func frozenNetworks(t *testing.T, opts ...passes.FreezeOption) {
 			plan, err := interpreter.Compile(frozen.Module)
 			require.NoError(t, err)
 			defer plan.Close()
-			for _, input := range []*torch.Tensor{x, torch.Rand([]int{2, 3, 64, 64})} {
+			for _, input := range []*torch.Tensor{x, torch.Rand([]int{2, 3, 64, 64}), torch.Rand([]int{1, 3, 64, 64}), torch.Rand([]int{5, 3, 64, 64}), x} {
 				want, err := interpreter.New(gm).RunFlat(t.Context(), []any{input})
 				require.NoError(t, err)
 				got, err := plan.RunFlat(t.Context(), []any{input})
