@@ -6,6 +6,7 @@ import "C"
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -16,19 +17,17 @@ import (
 // A Region is a program that a delegate has compiled. Close it; it is safe for
 // concurrent use.
 type Region struct {
-	delegate          *Delegate
-	region            *owned
-	inputs, constants int
-	held              []*Tensor // until the first class is made, which copies them
+	delegate *Delegate
+	region   *owned
+	inputs   int
 
 	bridging sync.Mutex
 	bridged  *Object // as the bridge holds it; nil before its first run there
 }
 
 // Compile compiles a program with its constants, dense tensors on the CPU in the
-// order in which the program made them. The region reads their elements until the first
-// Prepare has succeeded, and holds references to them until then, so that the caller may
-// close them; afterwards it has copies in the layouts of its kernels.
+// order in which the program made them. Their elements are copied: the caller may close
+// them, or write into them, afterwards.
 //
 // The error wraps [ir.ErrUnsupported] where the delegate has no kernels for it.
 func (d *Delegate) Compile(p *delegate.Program, constants []*Tensor) (*Region, error) {
@@ -39,21 +38,12 @@ func (d *Delegate) Compile(p *delegate.Program, constants []*Tensor) (*Region, e
 	if len(constants) != p.Constants() {
 		return nil, ir.Errorf(ir.ErrValue, "region: expected %d constants, got %d", p.Constants(), len(constants))
 	}
-	r := &Region{delegate: d, inputs: p.Inputs(), constants: p.Constants()}
-	done := false
-	defer func() {
-		if !done {
-			closeTensors(r.held)
-		}
-	}()
-	for _, c := range constants {
-		ref, err := c.Ref()
-		if err != nil {
-			return nil, err
-		}
-		r.held = append(r.held, ref)
+	done, err := inUse(constants)
+	if err != nil {
+		return nil, err
 	}
-	at, err := tensorWords(r.held)
+	defer done()
+	at, err := tensorWords(constants)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +51,8 @@ func (d *Delegate) Compile(p *delegate.Program, constants []*Tensor) (*Region, e
 	if err != nil {
 		return nil, err
 	}
+	r := &Region{delegate: d, inputs: p.Inputs()}
 	r.region = own(ptr, func(p unsafe.Pointer) { releaseRegion(d, p) })
-	done = true
 	return r, nil
 }
 
@@ -82,6 +72,24 @@ func closeTensors(all []*Tensor) {
 	for _, t := range all {
 		_ = t.Close()
 	}
+}
+
+// inUse keeps tensors from going while C has the addresses of their elements,
+// until done is called.
+func inUse(tensors []*Tensor) (done func(), err error) {
+	for i, t := range tensors {
+		if _, ok := t.ptr(); !ok {
+			for _, t := range tensors[:i] {
+				t.unuse()
+			}
+			return nil, closedError("region")
+		}
+	}
+	return func() {
+		for _, t := range tensors {
+			t.unuse()
+		}
+	}, nil
 }
 
 // tensorWords describes tensors as delegate.h says.
@@ -115,7 +123,6 @@ func (r *Region) Close() error {
 	}
 	r.bridging.Unlock()
 	r.region.close()
-	r.settled()
 	return nil
 }
 
@@ -161,7 +168,6 @@ func (r *Region) Prepare(inputs []*Tensor, threads int) (*RegionClass, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.settled()
 	api := r.delegate.api
 	c := &RegionClass{delegate: r.delegate, threads: threads, inputs: r.inputs, Scratch: int64(shape.scratch), Kernels: int(shape.nsteps)}
 	for _, s := range unsafe.Slice(shape.outputs, int(shape.noutputs)) {
@@ -178,15 +184,6 @@ func (r *Region) Prepare(inputs []*Tensor, threads int) (*RegionClass, error) {
 	}
 	c.shape = own(unsafe.Pointer(shape), func(p unsafe.Pointer) { C.tfx_class_release(api, p) })
 	return c, nil
-}
-
-// settled lets go of the constants, which the region has copied.
-func (r *Region) settled() {
-	r.region.mu.Lock()
-	held := r.held
-	r.held = nil
-	r.region.mu.Unlock()
-	closeTensors(held)
 }
 
 // withTeam runs f where that many threads belong: with more than one on one of
@@ -251,6 +248,11 @@ func (c *RegionClass) Run(ctx context.Context, inputs []*Tensor) ([]*Tensor, err
 // 64, that nobody else uses meanwhile; nil is memory of the call's own. nanoseconds is
 // nil or has room for what each of the kernels took.
 func (c *RegionClass) RunInto(ctx context.Context, inputs, outputs []*Tensor, scratch unsafe.Pointer, nanoseconds []uint64) error {
+	done, err := inUse(slices.Concat(inputs, outputs))
+	if err != nil {
+		return err
+	}
+	defer done()
 	in, err := addresses(inputs, c.inputs)
 	if err != nil {
 		return err

@@ -9,8 +9,7 @@
 //
 // All functions may be called from any number of threads at once, on the same
 // region and the same class too; none throws, none keeps a pointer that it was
-// given except the constants' elements (see compile), none allocates memory that
-// grows with the number of runs.
+// given, none allocates memory that grows with the number of runs.
 #ifndef TFX_DELEGATE_H_
 #define TFX_DELEGATE_H_
 
@@ -106,12 +105,10 @@ typedef struct tfx_delegate_api {
   const char* name;     // "oneDNN"
   const char* version;  // of the kernels' library: "3.2.0"
 
-  // compile reads a program (below) of nwords words. The constants are the
-  // tensors it names, of any strides; their sizes and dtypes are read now, their
-  // elements by the first prepare that succeeds and never again: until then the
-  // caller keeps them as they are, afterwards the region has copies of its own in
-  // the layouts that its kernels chose, and the caller may free them. The region is
-  // the caller's and is given back by release.
+  // compile reads a program (below) of nwords words and copies the constants, the
+  // tensors it names, of any strides: the caller may free them afterwards. The first
+  // prepare puts them into the layouts that kernels choose, and the copy goes. The region
+  // is the caller's and is given back by release.
   int32_t (*compile)(const int64_t* program, uint64_t nwords, const tfx_delegate_buffer* constants, uint64_t nconstants,
                      tfx_delegate_region** region, tfx_delegate_error* error) TFX_DELEGATE_NOEXCEPT;
   void (*retain)(tfx_delegate_region* region) TFX_DELEGATE_NOEXCEPT;
@@ -138,8 +135,8 @@ typedef struct tfx_delegate_api {
   uint64_t (*describe)(const tfx_delegate_class* shape, char* text, uint64_t size) TFX_DELEGATE_NOEXCEPT;
   uint64_t (*describe_step)(const tfx_delegate_class* shape, uint64_t step, char* text, uint64_t size) TFX_DELEGATE_NOEXCEPT;
 
-  // bytes counts the memory that a region holds: packed constants, each layout
-  // once however many classes use it.
+  // bytes counts the memory that a region holds for its constants, each layout once
+  // however many classes use it.
   uint64_t (*bytes)(const tfx_delegate_region* region) TFX_DELEGATE_NOEXCEPT;
 } tfx_delegate_api;
 

@@ -1,6 +1,6 @@
 // Constants: weights in the layouts that kernels chose. A copy is shared by all
 // shape classes that want the same layout, and goes with the last of them; one
-// copy of each constant always stays, since the caller's elements may be gone.
+// copy of each constant always stays, since the caller's elements are gone.
 #pragma once
 
 #include <memory>
@@ -49,22 +49,23 @@ struct Packed {
 // lock for building.
 class Constants {
  public:
+  // It copies the caller's elements, row after row, so that they may go.
   Constants(const tfx_delegate_buffer* buffers, uint64_t n) {
     for (uint64_t i = 0; i < n; i++) {
       const auto& b = buffers[i];
       if (b.dim < 0 || b.dim > TFX_DELEGATE_MAX_DIMS) fail(TFX_DELEGATE_NOT_IMPLEMENTED, "constant ", i, ": expected ", TFX_DELEGATE_MAX_DIMS, " dimensions at most, got ", b.dim);
-      One c;
-      c.shape.type = type_of(b.dtype, "constant", i);
-      c.shape.dims.assign(b.sizes, b.sizes + b.dim);
-      c.strides.assign(b.strides, b.strides + b.dim);
-      for (int64_t d : c.shape.dims) {
-        if (d < 1) fail(TFX_DELEGATE_NOT_IMPLEMENTED, "constant ", i, ": expected elements, got sizes ", c.shape.dims);
+      Shape shape{Dims(b.sizes, b.sizes + b.dim), type_of(b.dtype, "constant", i)};
+      Dims strides(b.strides, b.strides + b.dim);
+      for (int64_t d : shape.dims) {
+        if (d < 1) fail(TFX_DELEGATE_NOT_IMPLEMENTED, "constant ", i, ": expected elements, got sizes ", shape.dims);
       }
-      count(c.shape.dims);
+      count(shape.dims);
       if (b.data == nullptr) fail(TFX_DELEGATE_VALUE, "constant ", i, ": expected its elements, got none");
-      c.data = b.data;
-      if (b.dim == 0) c.shape.dims = c.strides = {1};
-      all_.push_back(std::move(c));
+      if (b.dim == 0) shape.dims = strides = {1};
+      const Md rows = plain(shape);
+      auto copy = std::make_shared<Packed>(rows, rows);
+      reorder(given(shape, strides), b.data, rows, copy->block.data());
+      all_.push_back({std::move(shape), {copy}, copy});
     }
   }
 
@@ -79,25 +80,24 @@ class Constants {
       if (auto p = w.lock(); p && p->how == how && p->md == want) return p;
     }
     auto made = std::make_shared<Packed>(how, want);
-    const auto rows = row_major_elements(c);
-    reorder(how, rows.first, want, made->block.data());
+    if (equivalent(c.kept->md, c.kept->how)) {  // row after row
+      reorder(how, c.kept->block.data(), want, made->block.data());
+    } else {
+      const Block rows(c.kept->how.get_size());
+      reorder(c.kept->md, c.kept->block.data(), c.kept->how, rows.data());
+      reorder(how, rows.data(), want, made->block.data());
+    }
     c.copies.push_back(made);
     return made;
   }
 
-  // settle makes the region independent of the caller's elements, once a class has
-  // been built, and lets go of a copy that nobody else uses where there is another.
+  // settle lets go of copies that no class uses where there is another.
   void settle() {
-    for (size_t i = 0; i < all_.size(); i++) {
-      One& c = all_[i];
+    for (One& c : all_) {
       for (const auto& w : c.copies) {
-        if (auto p = w.lock(); p && (c.kept == nullptr || c.kept.use_count() == 1)) c.kept = p;
+        if (c.kept.use_count() > 1) break;
+        if (auto p = w.lock(); p && p != c.kept) c.kept = std::move(p);
       }
-      if (c.kept == nullptr) {  // no kernel read it
-        const Md rows = plain(c.shape);
-        c.kept = get(i, rows, rows);
-      }
-      c.data = nullptr;
     }
   }
 
@@ -114,24 +114,9 @@ class Constants {
  private:
   struct One {
     Shape shape;
-    Dims strides;
-    const void* data = nullptr;  // the caller's, until settled
     std::vector<std::weak_ptr<Packed>> copies;
-    std::shared_ptr<Packed> kept;
+    std::shared_ptr<Packed> kept;  // one that stays
   };
-
-  // row_major_elements returns the elements of c in the order of its sizes, and the
-  // block that holds them where they had to be copied.
-  static std::pair<const void*, std::unique_ptr<Block>> row_major_elements(const One& c) {
-    const Md rows = plain(c.shape);
-    const Md from = c.data != nullptr ? given(c.shape, c.strides) : c.kept->md;
-    const void* data = c.data != nullptr ? c.data : c.kept->block.data();
-    const Md to = c.data != nullptr ? rows : c.kept->how;
-    if (equivalent(from, to)) return {data, nullptr};
-    auto block = std::make_unique<Block>(rows.get_size());
-    reorder(from, data, to, block->data());
-    return {block->data(), std::move(block)};
-  }
 
   std::vector<One> all_;
 };

@@ -14,6 +14,7 @@ class Region {
     if (static_cast<uint64_t>(program_.nconstants) != nconstants) {
       fail(TFX_DELEGATE_VALUE, "constants: expected ", program_.nconstants, ", got ", nconstants);
     }
+    bytes_ = constants_.bytes();
   }
 
   void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
