@@ -35,5 +35,8 @@ var CMath = map[string]func(float64) float64{
 // Pow is C's pow.
 func Pow(x, y float64) float64 { return float64(C.pow(C.double(x), C.double(y))) }
 
+// Hypot is C's hypot.
+func Hypot(x, y float64) float64 { return float64(C.hypot(C.double(x), C.double(y))) }
+
 // Atan2 is C's atan2.
 func Atan2(y, x float64) float64 { return float64(C.atan2(C.double(y), C.double(x))) }

@@ -247,6 +247,8 @@ class Maker:
             parts.append("%" + pick.choice([""] * 12 + ["(a)"]) + flags + width + pick.choice("dddsssrfffeegGxXociuaEF%%k"))
         text = pick.choice(["", "a ", "\u00e9"]) + " ".join(parts) + pick.choice(["", "%", " b"] if pick.random() < .1 else [""])
         values = [pick.choice([self.thing(), 1, -7, 2.5, "ab", 255]) for _ in range(pick.choice([len(parts)] * 6 + [1, 2]))]
+        if "*" in text:  # a width may take all memory
+            values = [5 if isinstance(v, int) and not isinstance(v, bool) and abs(v) > 99 else v for v in values]
         return "operator.mod", [text, pick.choice([tuple(values)] * 5 + [values, values[0] if values else 1])], {}
 
     def python(self):

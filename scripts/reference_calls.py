@@ -56,6 +56,13 @@ def raised_in_python(e):
     return "torch" in last.filename and (last.line or "").strip().startswith("raise")
 
 
+def same(golden, t, fresh):
+    """Whether a tensor has its bits still: a zero that became another zero has not."""
+    if not golden.same_bits(t, fresh):
+        return False
+    return t.layout != torch.strided or not t.is_floating_point() or torch.equal(torch.signbit(t), torch.signbit(fresh))
+
+
 def record(golden, name, func, args, kwargs):
     """Encode one call, run it from its encoded form and add what came out."""
     rec = golden.encode_args(args, kwargs)
@@ -76,7 +83,7 @@ def record(golden, name, func, args, kwargs):
     changed = []
     for i, t in sorted(d.made.items()):
         fresh = golden.Decoder([dict(e) for e in rec["tensors"]], golden.entry_bytes).tensor(i)
-        if t.shape != fresh.shape or t.layout == torch.strided and t.stride() != fresh.stride() or not golden.same_bits(t.detach(), fresh.detach()):
+        if t.shape != fresh.shape or t.layout == torch.strided and t.stride() != fresh.stride() or not same(golden, t.detach(), fresh.detach()):
             changed.append(i)
     if hasattr(out, "__next__"):
         out = list(out) if name.startswith("builtins.") else tuple(out)

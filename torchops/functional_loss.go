@@ -147,7 +147,8 @@ func binaryCrossEntropy(f *frame) any {
 	f.wantSize("Using a target size (%s) that is different to the input size (%s) is deprecated. Please ensure they have the same size.")
 	w := f.t("weight")
 	if w != nil {
-		shape, err := broadcastShapes([][]int{f.t("target").Shape(), w.Shape()}, sizeText)
+		shapes := [][]int{f.t("target").Shape(), w.Shape()}
+		shape, err := broadcastShapes(shapes, func(i int) string { return sizeText(shapes[i]) })
 		mustNot(f.of.target.Name(), err)
 		w = f.tensor("expand", w, shape)
 	}

@@ -113,4 +113,10 @@ func TestExcludedNames(t *testing.T) {
 	assert.EqualError(t, err, "method numpy is left out: memory of numpy and of other libraries of Python, which no value here is: return the tensor, whose elements Data reads")
 	assert.ErrorContains(t, Check(ir.FuncOf("torch.compile")), "function torch.compile is left out: the compiler of Python code")
 	assert.EqualError(t, Check(ir.FuncOf("torch.Tensor.relo")), "method relo: expected one that tensors have here; the nearest is relu")
+	for name, near := range map[string]string{
+		"torch.linalg.invv": "torch.linalg.inv", "torch.special.erff": "torch.special.erf", "torch._C._linalg.linalg_invv": "torch._C._linalg.linalg_inv",
+		"torch.ops.aten.reluu": "torch.ops.aten.relu", "_operator.addd": "operator.add",
+	} {
+		assert.ErrorContains(t, Check(ir.FuncOf(name)), "; the nearest is "+near, name)
+	}
 }

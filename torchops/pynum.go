@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"math/cmplx"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -382,11 +383,12 @@ func powComplex(a, b complex128) (any, error) {
 		}
 		return complex(0, 0), nil
 	}
-	length, angle := pow(cmplx.Abs(a), real(b)), cmplx.Phase(a)
+	abs, angle := libtorch.Hypot(real(a), imag(a)), libtorch.Atan2(imag(a), real(a))
+	length := pow(abs, real(b))
 	phase := angle * real(b)
 	if imag(b) != 0 {
-		length *= exp(-angle * imag(b))
-		phase += imag(b) * log(cmplx.Abs(a))
+		length /= exp(angle * imag(b))
+		phase += imag(b) * log(abs)
 	}
 	power := complex(length*cos(phase), length*sin(phase))
 	if cmplx.IsInf(power) && !cmplx.IsInf(a) && !cmplx.IsInf(b) {
@@ -431,7 +433,7 @@ func absolute(v any) (any, bool, error) {
 	case float64:
 		return math.Abs(v), true, nil
 	case complex128:
-		return math.Hypot(real(v), imag(v)), true, nil
+		return libtorch.Hypot(real(v), imag(v)), true, nil
 	}
 	return nil, false, nil
 }

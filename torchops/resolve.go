@@ -173,6 +173,12 @@ func unknown(f *ir.Func) error {
 		return ir.Errorf(ir.ErrUnsupported, "%s is left out: %s", what, why)
 	}
 	near := Nearest(f.Name())
+	if namespace, base, ok := strings.Cut(strings.TrimPrefix(f.Name(), "torch.ops."), "."); ok && f.Kind() == ir.Packet {
+		if op := ir.Operators().Nearest(namespace + "::" + base); op != "" {
+			op, _, _ = strings.Cut(op, ".")
+			near = "torch.ops." + strings.Replace(op, "::", ".", 1)
+		}
+	}
 	if near != "" {
 		near = "; the nearest is " + strings.TrimPrefix(near, tensorMethod)
 	}
@@ -207,14 +213,23 @@ func Nearest(name string) string {
 	}
 	cut := strings.LastIndexByte(name, '.') + 1
 	module, base := name[:cut], name[cut:]
+	// what is known may have another spelling, as torch.linalg.inv does
+	modules := []string{module}
+	for _, r := range respellings {
+		if r.from == module {
+			modules = append(modules, r.to)
+		}
+	}
 	best, least := "", len(base)/3+1
 	for _, known := range Names() {
-		rest, ok := strings.CutPrefix(known, module)
-		if !ok || strings.Contains(rest, ".") || abs(len(rest)-len(base)) > least {
-			continue
-		}
-		if d := editDistance(base, rest); d < least || d == least && best == "" {
-			best, least = known, d
+		for _, of := range modules {
+			rest, ok := strings.CutPrefix(known, of)
+			if !ok || strings.Contains(rest, ".") || abs(len(rest)-len(base)) > least {
+				continue
+			}
+			if d := editDistance(base, rest); d < least || d == least && best == "" {
+				best, least = module+rest, d
+			}
 		}
 	}
 	return best

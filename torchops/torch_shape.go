@@ -99,6 +99,7 @@ func split(f *frame) any {
 // broadcastShapesOf is torch.broadcast_shapes, on sizes alone.
 func broadcastShapesOf(f *frame) any {
 	var shapes [][]int
+	var texts []string
 	for _, v := range f.arg("shapes").([]any) {
 		if v == nil {
 			continue
@@ -111,22 +112,23 @@ func broadcastShapesOf(f *frame) any {
 			if kindOf(v) != intKind {
 				f.fail(ir.ErrRuntime, "Input shapes should be of type ints, a tuple of ints, or a list of ints, got %s", reprOf(v))
 			}
-			list = []any{v}
+			list, kind = []any{v}, "tuple"
 		}
+		texts = append(texts, reprOf(rewrap(list, kind)))
 		shape := make([]int, len(list))
 		for i, item := range list {
 			shape[i] = f.asInt("shapes", item)
 		}
 		shapes = append(shapes, shape)
 	}
-	shape, err := broadcastShapes(shapes, tupleText)
+	shape, err := broadcastShapes(shapes, func(i int) string { return texts[i] })
 	mustNot(f.of.target.Name(), err)
 	return ir.PyTuple(intList(shape))
 }
 
 // broadcastShapes returns the shape that tensors of the given ones have in
-// common; text writes one for a message.
-func broadcastShapes(shapes [][]int, text func([]int) string) ([]int, error) {
+// common; text writes one of them for a message.
+func broadcastShapes(shapes [][]int, text func(i int) string) ([]int, error) {
 	n := 0
 	for _, s := range shapes {
 		n = max(n, len(s))
@@ -149,7 +151,7 @@ func broadcastShapes(shapes [][]int, text func([]int) string) ([]int, error) {
 			}
 			if size != 1 && size != *at {
 				return nil, ir.Errorf(ir.ErrRuntime, "Attempting to broadcast a dimension of length %d at %d! Mismatching argument at index %d had %s; but expected shape should be broadcastable to %s",
-					size, i, k, text(s), reprOf(intList(common)))
+					size, i, k, text(k), reprOf(intList(common)))
 			}
 		}
 	}
