@@ -13,7 +13,8 @@ import (
 
 // A Delegate computes parts of graphs by other kernels than libtorch's.
 type Delegate interface {
-	// Name is a word: the paths of regions begin with it.
+	// Name is a word: the paths of regions begin with it. A method Version() string, where
+	// there is one, says more, for what measured times hold.
 	Name() string
 	// Supported is asked of calls of ATen operators that have no effects, whose operands
 	// and results are tensors of which MetaVal is noted, and whose memory nothing writes.

@@ -84,7 +84,7 @@ func (f *freezer) chooseRegion(w *delegation, r *delegable) (ok bool, why string
 	if f.choices.fixed != "" {
 		return w.made(r)
 	}
-	key := regionKey(name, r.twin)
+	key := regionKey(w.delegate, r.twin)
 	choice, known := f.choices.known(key, f.threads)
 	if known && choice.Way != name {
 		return false, choice.String(), nil
@@ -166,10 +166,13 @@ func runsPlan(ctx context.Context, p *interpreter.Plan, inputs []*torch.Tensor) 
 	}
 }
 
-// regionKey describes what a region computes, names of nodes and attributes apart, so
-// that layers that are alike are measured once.
-func regionKey(name string, twin *ir.GraphModule) string {
+// regionKey describes what a region computes and by what, names of nodes and attributes
+// apart, so that layers that are alike are measured once.
+func regionKey(d Delegate, twin *ir.GraphModule) string {
 	var b strings.Builder
+	if v, ok := d.(interface{ Version() string }); ok {
+		fmt.Fprintln(&b, v.Version())
+	}
 	number := map[*ir.Node]int{}
 	calls := 0
 	for n := range twin.Graph().Nodes() {
@@ -198,7 +201,7 @@ func regionKey(name string, twin *ir.GraphModule) string {
 		meta, _ := valueOf(n)
 		inputs = append(inputs, fmt.Sprint(hints(meta.Sizes)))
 	}
-	return fmt.Sprintf("%s region of %d operators, inputs %s, %x", name, calls, strings.Join(inputs, " "), sha256.Sum256([]byte(b.String())))
+	return fmt.Sprintf("%s region of %d operators, inputs %s, %x", d.Name(), calls, strings.Join(inputs, " "), sha256.Sum256([]byte(b.String())))
 }
 
 var severalNormsOp = ir.OverloadOf("aten::_native_batch_norm_legit_no_training")

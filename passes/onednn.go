@@ -25,6 +25,9 @@ func NewOneDNN(library *libtorch.Delegate) *OneDNN { return &OneDNN{library} }
 // Name returns "onednn".
 func (*OneDNN) Name() string { return "onednn" }
 
+// Version names the library and the release of its kernels, for which times hold.
+func (d *OneDNN) Version() string { return d.library.Name + " " + d.library.Version }
+
 // Library returns what it compiles with.
 func (d *OneDNN) Library() *libtorch.Delegate { return d.library }
 
