@@ -98,12 +98,6 @@ func find(op string) (*libtorch.Operator, error) {
 	return libtorch.Find(op)
 }
 
-// callOperator matches the arguments with the schema and calls.
-func callOperator(m *libtorch.Mode, o *libtorch.Operator, args []any, kw []Kwarg) (any, error) {
-	c := call{mode: m, schema: o.Schema(), scope: scopeOf(args, kw)}
-	return c.run(o, args, kw)
-}
-
 func (c *call) run(o *libtorch.Operator, args []any, kw []Kwarg) (any, error) {
 	defer c.release()
 	encoded, err := c.bind(args, kw)

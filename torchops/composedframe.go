@@ -251,16 +251,6 @@ func (f *frame) items(name string, n int) []any {
 	return slices.Repeat([]any{v}, n)
 }
 
-// dims returns n numbers; one stands for all.
-func (f *frame) dims(name string, n int) []int {
-	x := f.items(name, n)
-	out := make([]int, len(x))
-	for i, item := range x {
-		out[i] = f.asInt(name, item)
-	}
-	return out
-}
-
 // inplace returns the name of an operator or of its form that writes its input.
 func (f *frame) inplace(op string) string {
 	if f.bool("inplace") {

@@ -254,11 +254,9 @@ func check(r *recorded, shape shapeRule, dtype dtypeRule) string {
 		if !slices.EqualFunc(want[i], got.shape, func(a, b int) bool { return a == b || a == -1 }) {
 			return fmt.Sprintf("result %d: expected shape %v by the rule, got %v", i, want[i], got.shape)
 		}
-		d := ""
+		d := dtype.of(r, i)
 		if asked, given := r.args["dtype"].(dtypeName); given {
 			d = string(asked)
-		} else {
-			d = dtype.of(r, i)
 		}
 		if d != got.dtype {
 			return fmt.Sprintf("result %d: expected dtype %s by the rule, got %s", i, d, got.dtype)
