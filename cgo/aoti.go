@@ -36,21 +36,48 @@ func OpenCompiled(path, model string, runners, device int) (*Compiled, error) {
 
 // Metadata returns what the package says of itself: AOTI_DEVICE_KEY and others.
 func (p *Compiled) Metadata() (map[string]string, error) {
+	texts, err := p.texts(func(impl C.uint64_t, r *reply) C.int32_t { return C.tfx_aoti_metadata(impl, r.w(), replyWords, &r.out) })
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for i := 0; i+1 < len(texts); i += 2 {
+		all[texts[i]] = texts[i+1]
+	}
+	return all, nil
+}
+
+// Spec returns how arguments, as (positional, by keyword), and results are nested, in
+// the JSON of pytree.
+func (p *Compiled) Spec() (in, out string, err error) {
+	texts, err := p.texts(func(impl C.uint64_t, r *reply) C.int32_t { return C.tfx_aoti_spec(impl, r.w(), replyWords, &r.out) })
+	if err == nil && len(texts) != 2 {
+		err = ir.Errorf(ir.ErrFormat, "compiled program: expected a spec of arguments and one of results, got %d", len(texts))
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return texts[0], texts[1], nil
+}
+
+// texts returns the strings that a question about the program is answered with.
+func (p *Compiled) texts(ask func(impl C.uint64_t, r *reply) C.int32_t) ([]string, error) {
 	impl, ok := p.object.ptr()
 	if !ok {
 		return nil, closedError("compiled program")
 	}
 	defer p.object.unuse()
 	var r reply
-	if code := C.tfx_aoti_metadata(C.uint64_t(impl), r.w(), replyWords, &r.out); code != 0 {
+	if code := ask(C.uint64_t(impl), &r); code != 0 {
 		return nil, r.fail("", code)
 	}
 	defer r.done()
 	d := decoder{w: r.view()}
-	texts := d.value(nil).([]any)
-	all := map[string]string{}
-	for i := 0; i+1 < len(texts); i += 2 {
-		all[texts[i].(string)] = texts[i+1].(string)
+	var all []string
+	items, _ := d.value(nil).([]any)
+	for _, item := range items {
+		text, _ := item.(string)
+		all = append(all, text)
 	}
 	return all, d.err
 }

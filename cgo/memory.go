@@ -122,6 +122,28 @@ func (t *Tensor) CopyBytes(dst []byte) (int, error) {
 	return int(r.words[0]), nil
 }
 
+// TrimMemory gives memory that libtorch's tensors and matrix products have left to the
+// system, for after work that took more than what follows will. It takes milliseconds,
+// and does less where the C library cannot. It does nothing where libtorch is not open.
+func TrimMemory() {
+	if Open() == nil {
+		C.tfx_trim_all()
+	}
+}
+
+// Lasting begins a time in which large memory that libtorch allocates, for any
+// goroutine, is whole pages beside C's heap, until the function that it returns is
+// called. It is for making what stays, packed weights say: freeing what that was made
+// from leaves no holes in the heap then, and freeing it gives its memory back to the
+// system at once. Nested times are one. It does nothing where libtorch is not open.
+func Lasting() (end func()) {
+	if Open() != nil {
+		return func() {}
+	}
+	C.tfx_allocate_lasting(1)
+	return sync.OnceFunc(func() { C.tfx_allocate_lasting(-1) })
+}
+
 // storable refuses the dtypes whose tensors need more than bytes.
 func storable(dt ir.DType) error {
 	if !dt.Valid() || dt.IsQuantized() {

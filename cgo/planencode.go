@@ -49,6 +49,9 @@ func (e *encoder) step(s *PlanStep) error {
 	if s.Tuples {
 		flags |= C.TFX_TUPLES
 	}
+	if s.Writes {
+		flags |= C.TFX_WRITES
+	}
 	if len(s.Calls) == 1 && s.Calls[0].Op.schema.Tags.Has(ir.TagPointwise) {
 		flags |= C.TFX_POINTWISE
 	}

@@ -125,6 +125,10 @@ static inline int32_t tfx_aoti_load(const char* path, const char* model, int64_t
 static inline int32_t tfx_aoti_metadata(uint64_t p, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->aoti_metadata(p, w, n, o);
 }
+static inline int32_t tfx_aoti_spec(uint64_t p, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->aoti_spec(p, w, n, o);
+}
+
 static inline int32_t tfx_aoti_run(uint64_t p, const tfx_mode* mode, const uint64_t* inputs, uint64_t ninputs,
                                    uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->aoti_run(p, mode, inputs, ninputs, w, n, o);
@@ -158,6 +162,14 @@ static inline int32_t tfx_open_cuda(const char* path, uint64_t* w, uint64_t n, t
 }
 static inline int32_t tfx_info(uint64_t* w, uint64_t n, tfx_out* o) { return tfx_table->info(w, n, o); }
 static inline int32_t tfx_warnings(uint64_t* w, uint64_t n, tfx_out* o) { return tfx_table->warnings(w, n, o); }
+static inline void tfx_trim_all(void) {
+  tfx_table->trim();
+}
+
+static inline void tfx_allocate_lasting(int32_t by) {
+  tfx_table->allocate_lasting(by);
+}
+
 static inline int32_t tfx_set_deterministic(int32_t on, int32_t warn_only, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->set_deterministic(on, warn_only, w, n, o);
 }

@@ -244,13 +244,20 @@ func (lw *lowerer) called(s planStep) operand {
 		taint = taint || !builtin || schema.Tags.Has(ir.TagDataDependentOutput) || schema.Tags.Has(ir.TagDynamicOutputShape)
 		e := schema.Effects()
 		s.Hides = s.Hides || e.Opaque
-		for _, w := range slices.Concat(e.Writes, e.Updates) {
+		writes := e.Writes
+		if !switchedOff(e.Flag, s.Calls[i].Args) {
+			writes = slices.Concat(writes, e.Updates)
+		}
+		s.Writes = s.Writes || len(writes) > 0
+		for _, w := range writes {
 			lw.written(&s, s.Calls[i].Args[w])
 			if lw.mayLast(s.Calls[i].Args[w]) {
 				lasts = true
-				lw.reshapes = lw.reshapes || schema.Tags.Has(ir.TagInplaceView)
+				// an out argument of another size is resized
+				lw.reshapes = lw.reshapes || schema.Tags.Has(ir.TagInplaceView) || schema.Args[w].KeywordOnly
 			}
 		}
+		lasts = lasts || lw.returnsWhatLasts(schema, s.Calls[i].Args)
 	}
 	if s.Number != 0 && lw.numeric(s.args) {
 		kind = lw.resultKind(&s)
@@ -288,6 +295,27 @@ func (lw *lowerer) mayLast(o libtorch.PlanOperand) bool {
 		return slices.ContainsFunc(o.Items, lw.mayLast)
 	}
 	return true
+}
+
+// switchedOff reports whether the argument that says if others are written is false.
+func switchedOff(flag int, args []libtorch.PlanOperand) bool {
+	return flag >= 0 && args[flag].Kind == libtorch.PlanConst && args[flag].Const == false
+}
+
+// returnsWhatLasts reports whether an operator may return an operand itself that may
+// last, as conj returns a real tensor.
+func (lw *lowerer) returnsWhatLasts(schema *ir.Schema, args []libtorch.PlanOperand) bool {
+	if schema.Effects().MayAlias {
+		return slices.ContainsFunc(args, lw.mayLast)
+	}
+	for i := range schema.Returns {
+		for _, at := range schema.Aliases(i) {
+			if lw.mayLast(args[at]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // plainHere reports whether results may be written to planned memory at this

@@ -206,7 +206,9 @@ func Freeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) (*Froz
 	if len(f.unknown) > 0 {
 		return nil, ir.Errorf(ir.ErrKey, "freeze: expected rewrites that Rewrites lists, got %s", strings.Join(f.unknown, ", "))
 	}
+	end := libtorch.Lasting()                                    // weights stay; what they are made from leaves no holes
 	err, panicked := torch.Try(func() error { return f.run(m) }) // of a tensor that is closed
+	end()
 	if err = cmp.Or(panicked, err); err != nil {
 		for _, t := range f.owned {
 			t.Close()

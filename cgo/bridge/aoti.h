@@ -39,6 +39,16 @@ inline int32_t aoti_metadata(uint64_t object, uint64_t* w, uint64_t n, tfx_out* 
   });
 }
 
+// aoti_spec writes how arguments and results are nested, as pytree's JSON: STR of
+// (arguments, keyword arguments), STR of the results.
+inline int32_t aoti_spec(uint64_t object, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+  return guarded(w, n, o, [&](Writer& out) {
+    const auto spec = compiled(object).loader.get_call_spec();
+    out.head(TFX_LIST, spec.size());
+    for (const auto& text : spec) out.str(text);
+  });
+}
+
 // aoti_run runs the program on tensors, and writes TENSORS. The inputs are borrowed.
 inline int32_t aoti_run(uint64_t object, const tfx_mode* mode, const uint64_t* inputs, uint64_t ninputs, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer& out) {

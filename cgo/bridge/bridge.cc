@@ -5,6 +5,7 @@
 // would pay it again.
 #include <torch/headeronly/version.h>
 
+#include "allocate.h"
 #include "aoti.h"
 #include "delegated.h"
 #include "error.h"
@@ -30,6 +31,7 @@ void release_words(uint64_t heap) noexcept { std::free(reinterpret_cast<void*>(h
 extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(void) {
   // kernels use one thread unless a call says otherwise, see mode.h
   at::set_num_threads(1);
+  tfx::Allocator::install();
   tfx::meta::Table::get();
   static const tfx_api api = {
       .abi = TFX_ABI,
@@ -72,6 +74,7 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
       .script_call = tfx::script_call,
       .aoti_load = tfx::aoti_load,
       .aoti_metadata = tfx::aoti_metadata,
+      .aoti_spec = tfx::aoti_spec,
       .aoti_run = tfx::aoti_run,
       .region_new = tfx::region_new,
       .region_run = tfx::region_run,
@@ -86,6 +89,8 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
       .info = tfx::info,
       .warnings = tfx::drain_warnings,
       .set_deterministic = tfx::set_deterministic,
+      .trim = tfx::trim,
+      .allocate_lasting = tfx::allocate_lasting,
       .plan_new = tfx::plan_new,
       .plan_release = tfx::plan_release,
       .plan_layouts = tfx::plan_layouts,

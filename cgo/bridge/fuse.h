@@ -268,7 +268,7 @@ class Fuser {
   // pass closes what a step that is no point needs: the groups whose results it
   // reads, and all where it may change memory or does not come back here.
   void pass(const Step& s) {
-    const bool pure = (s.code == TFX_STEP_CALL && s.written.empty() && !s.opaque) || s.code == TFX_STEP_SIZE || s.code == TFX_STEP_ITEM || s.code == TFX_STEP_MOVE;
+    const bool pure = (s.code == TFX_STEP_CALL && !s.writes && !s.opaque) || s.code == TFX_STEP_SIZE || s.code == TFX_STEP_ITEM || s.code == TFX_STEP_MOVE;
     if (!pure) return close_all();
     const auto walk = [&](const auto& self, const std::vector<Operand>& list) -> void {
       for (const Operand& o : list) {

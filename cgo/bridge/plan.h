@@ -111,6 +111,7 @@ struct Step {
   bool pointwise = false;
   bool tuples = false;
   bool opaque = false;  // its results may hold references that nobody sees
+  bool writes = false;  // an argument, perhaps a constant
   std::vector<Operand> operands;
   std::vector<Overload> overloads;
   std::vector<int32_t> results;  // slots
@@ -209,6 +210,7 @@ class PlanReader {
     s.pointwise = flags & TFX_POINTWISE;
     s.opaque = flags & TFX_HIDES;
     s.tuples = flags & TFX_TUPLES;
+    s.writes = flags & TFX_WRITES;
     s.number = static_cast<uint32_t>(in_.raw());
     s.target = static_cast<int64_t>(in_.raw());
     s.results = slot_list();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "planframe.h"
+#include "planlazy.h"
 
 namespace tfx {
 
@@ -18,7 +19,7 @@ class Arguments {
   // push puts one argument on the stack.
   Match push(const Operand& a, bool python) {
     switch (a.kind) {
-      case Operand::kConstant: f_.stack.push_back(a.value); return Match::kYes;
+      case Operand::kConstant: f_.stack.push_back(unshared(a.value)); return Match::kYes;
       case Operand::kSlot: return push(a, f_.slots[a.slot], python);
       case Operand::kList: return push_items(a, a.items->size(), [&](size_t i) -> const c10::IValue& { return value_of(f_, (*a.items)[i]); });
     }
@@ -58,7 +59,10 @@ class Arguments {
       case Want::kString: return give(v.isString());
       case Want::kDevice: return give(v.isDevice());
       case Want::kTensors:
-        if (v.isTensorList()) return give(true);
+        if (v.isTensorList()) {
+          s.push_back(unshared(v));
+          return Match::kYes;
+        }
         return v.isList() || v.isTuple() ? list_of(a, v) : give(false);
       case Want::kOptionalTensors: return v.isList() || v.isTuple() ? list_of(a, v) : give(false);
       case Want::kInts:
@@ -71,6 +75,10 @@ class Arguments {
     if (v.isCustomClass() || v.isObject() || v.isGenerator()) return give(true);
     return Match::kAsk;
   }
+
+  // unshared is v, or a copy of a list that holds lazy tensors: libtorch's fallbacks
+  // put what they resolve into the list that they are given.
+  static c10::IValue unshared(const c10::IValue& v) { return v.isTensorList() && lazy(v) ? c10::IValue(v.toTensorList().copy()) : v; }
 
   // list_of takes a list or tuple of any values, as the shape of a tensor is.
   Match list_of(const Operand& a, const c10::IValue& v) {

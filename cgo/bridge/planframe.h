@@ -39,6 +39,8 @@ struct Frame {
   int64_t at = 0;                // the step to run next
   int32_t overload = 0;          // the last one that was called
   std::atomic<int32_t> stop{0};
+  Grants grants;
+  bool kept = false;  // an operator has kept memory of the block
 };
 
 // value_of is what an operand stands for in a run. A list has no value of its own.

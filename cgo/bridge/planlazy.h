@@ -33,14 +33,16 @@ class WithAutograd {
 // zeros outstanding. The layers that make them good lie between autograd and the
 // kernels: a composite operator, which autograd takes apart, is otherwise given
 // copies instead of the tensors, and what should be a view of them is none.
-inline bool lazy(const torch::jit::Stack& stack) {
+inline bool lazy(const c10::IValue& v) {
   bool found = false;
-  for (const c10::IValue& v : stack) {
-    visit(v, [&](const at::Tensor& t) {
-      found = found || t.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative, c10::DispatchKey::ZeroTensor}));
-    });
-  }
+  visit(v, [&](const at::Tensor& t) {
+    found = found || t.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative, c10::DispatchKey::ZeroTensor}));
+  });
   return found;
+}
+
+inline bool lazy(const torch::jit::Stack& stack) {
+  return std::any_of(stack.begin(), stack.end(), [](const c10::IValue& v) { return lazy(v); });
 }
 
 }  // namespace tfx

@@ -11,8 +11,10 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "allocate.h"
 #include "group.h"
 
 namespace tfx {
@@ -24,12 +26,22 @@ struct Place {
   c10::ScalarType dtype;
   uint64_t bytes, offset;
   int32_t first, last;  // the steps between which the memory is taken
+  bool granted;         // to an operator that allocates its results, and not given to an out variant
+};
+
+// A Request is memory that an operator asks for while it runs.
+struct Request {
+  enum : int32_t { kScratch = -1, kElsewhere = -2 };
+
+  int32_t result;  // of the step; kScratch for what it gives back itself; kElsewhere for what is not planned
+  uint64_t bytes, offset;
 };
 
 // A Choice is what a step does in a shape class.
 struct Choice {
   int32_t overload = -1;  // the one that took the arguments
   int32_t place = -1;     // the first of its results' places, -1 where it allocates
+  bool granted = false;   // it has requests
   int32_t group = -1;     // that it is done in
 };
 
@@ -38,8 +50,9 @@ struct Layout {
   std::vector<int64_t> key;
   std::vector<Choice> choices;  // by step
   std::vector<Place> places;
+  std::unordered_map<int32_t, std::vector<Request>> requests;  // by step, in the order of asking
   std::vector<Group> groups;  // by their last steps
-  std::vector<uint8_t> held;  // slots that places fill
+  std::vector<uint8_t> held;  // slots that places fill, but those that are granted
   uint64_t bytes = 0;         // of the block
 };
 
@@ -64,6 +77,20 @@ class Layouts {
     recent_.pop_back();
   }
 
+  // distrust says that the operator of a step has kept memory that it was granted. It
+  // gets none in the layouts to come, and those that there are, are forgotten.
+  void distrust(int32_t step) {
+    std::lock_guard<std::mutex> lock(mu_);
+    distrusted_.insert(step);
+    recent_.clear();
+    by_key_.clear();
+  }
+
+  bool trusts(int32_t step) {
+    std::lock_guard<std::mutex> lock(mu_);
+    return distrusted_.count(step) == 0;
+  }
+
   std::vector<std::shared_ptr<const Layout>> all() {
     std::lock_guard<std::mutex> lock(mu_);
     return {recent_.begin(), recent_.end()};
@@ -81,12 +108,18 @@ class Layouts {
 
   std::mutex mu_;
   std::list<std::shared_ptr<const Layout>> recent_;
+  std::unordered_set<int32_t> distrusted_;
   std::unordered_map<std::vector<int64_t>, std::list<std::shared_ptr<const Layout>>::iterator, Hash> by_key_;
 };
 
 // A Block is the planned memory of one frame and the tensors that look at it.
 class Block {
  public:
+  Block() = default;
+  ~Block() { release(); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
   const Layout* layout() const { return layout_.get(); }
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
 
@@ -95,10 +128,12 @@ class Block {
   void use(std::shared_ptr<const Layout> l) {
     layout_ = std::move(l);
     if (layout_->bytes > room_) {
-      memory_ = c10::GetCPUAllocator()->allocate(layout_->bytes);
+      release();
+      paged_ = static_cast<char*>(Pages::get().take(layout_->bytes, true));
+      if (paged_ == nullptr) heap_ = c10::GetCPUAllocator()->allocate(layout_->bytes);
       room_ = layout_->bytes;
     }
-    char* const base = static_cast<char*>(memory_.get());
+    char* const base = paged_ != nullptr ? paged_ : static_cast<char*>(heap_.get());
     for (size_t i = 0; i < layout_->places.size(); i++) {
       const Place& p = layout_->places[i];
       if (i == tensors_.size()) tensors_.push_back(at::Tensor(at::detail::empty_cpu({0}, p.dtype)));
@@ -114,10 +149,28 @@ class Block {
   // leave forgets the layout. The memory is kept for the next one.
   void leave() { layout_.reset(); }
 
+  // granted is the memory of a request, null where none may be granted.
+  void* granted(const Request& r) const { return paged_ == nullptr || r.result == Request::kElsewhere ? nullptr : paged_ + r.offset; }
+
+  // abandon leaves the memory for good to somebody who has kept a part of it.
+  void abandon() {
+    leave();
+    paged_ = nullptr;
+    room_ = 0;
+  }
+
  private:
+  void release() {
+    if (paged_ != nullptr) Pages::get().drop(paged_);
+    paged_ = nullptr;
+    heap_.clear();
+    room_ = 0;
+  }
+
   std::shared_ptr<const Layout> layout_;
   std::vector<at::Tensor> tensors_;
-  c10::DataPtr memory_;
+  char* paged_ = nullptr;
+  c10::DataPtr heap_;  // where there are no pages
   uint64_t room_ = 0;
 };
 

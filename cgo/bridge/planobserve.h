@@ -20,17 +20,18 @@ class Observer {
 
   // call tells of a call, which had these tensors among its arguments.
   void call(const Step& s, const Overload& o, const std::vector<at::Tensor>& args) {
-    bool planned = s.plain && !s.results.empty();
+    bool owned = s.plain && !s.results.empty();  // results are memory of their own
     bool hidden = s.opaque;
     for (const int32_t r : s.results) {
       visit(f_.slots[r], [&](const at::Tensor& t) { hidden = hidden || !t.has_storage(); });
-      planned = planned && f_.slots[r].isTensor() && own(f_.slots[r].toTensor()) && !f_.plan->pinned[r];
+      owned = owned && f_.slots[r].isTensor() && own(f_.slots[r].toTensor()) && !f_.plan->pinned[r];
     }
+    bool planned = owned;  // and the CPU's kernels take the arguments as they are
     for (const at::Tensor& t : args) {
       planned = planned && t.defined() && ordinary(t);
       if (hidden) watch_.escape(t);
     }
-    for (const int32_t r : s.written) watch_.escape(f_.slots[r]);
+    for (const int32_t r : s.written) watch_.write(f_.slots[r]);
     for (const int32_t r : s.results) {
       watch_.put(at(), r, f_.slots[r]);
       if (f_.plan->pinned[r]) watch_.escape(f_.slots[r]);
@@ -38,10 +39,12 @@ class Observer {
     const bool single = s.results.size() == 1;
     const bool alone = planned && o.out != nullptr;
     const bool together = planned && f_.plan->fusion != Fusion::kNone && (o.pointwise || o.reduces) && single && !hidden && !o.composite &&
-        s.written.empty() && (alone || o.lane != nullptr);
-    if (alone || together) watch_.results(at(), s.results, f_.slots, s.pointwise && single, s.frees, args);
+        !s.writes && (alone || o.lane != nullptr);
+    const bool granted = owned && !alone && !hidden && !s.writes && const_cast<Plan&>(*f_.plan).layouts.trusts(at());
+    if (alone || together || granted) watch_.results(at(), s.results, f_.slots, s.pointwise && single && alone, s.frees, args, granted);
+    if (s.plain && !alone && !hidden) watch_.requests(at(), s.results, f_.slots, f_.grants);
     if (together && watch_.planned(s.results[0])) note(s, o, alone);
-    if (!alone && together && !watch_.noted(at())) watch_.withdraw(s.results[0]);
+    if (!alone && !granted && together && !watch_.noted(at())) watch_.withdraw(s.results[0]);
   }
 
   // region tells of a region that its delegate has computed, whose results are new.
@@ -51,7 +54,7 @@ class Observer {
       planned = planned && !f_.plan->pinned[r] && own(f_.slots[r].toTensor());
       moved(r);
     }
-    if (planned) watch_.results(at(), s.results, f_.slots, false, s.frees, {});
+    if (planned) watch_.results(at(), s.results, f_.slots, false, s.frees, {}, false);
   }
 
   // moved tells that a slot has got a value that others may have, too.
@@ -91,11 +94,6 @@ class Observer {
     } else if (fuses(o, p)) {
       watch_.point(std::move(p));
     }
-  }
-
-  // own reports whether t is ordinary memory that nothing else refers to.
-  static bool own(const at::Tensor& t) {
-    return t.defined() && plain(t) && t.use_count() == 1 && t.unsafeGetTensorImpl()->unsafe_storage().use_count() == 1 && t.numel() > 0;
   }
 
   Frame& f_;

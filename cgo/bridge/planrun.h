@@ -22,11 +22,12 @@ class Runner {
     bool ok = true;
     for (const int32_t s : plan_.inputs) ok = ok && describe(f_.slots[s], f_.key);
     const Layout* now = f_.block.layout();
-    if (now != nullptr && ok && now->key == f_.key && lasting(*now)) return;
+    if (now != nullptr && ok && now->key == f_.key && lasting(*now) && !f_.kept) return;
     if (now != nullptr) {
       for (const Place& p : now->places) f_.slots[p.slot] = c10::IValue();
       f_.groups.clear();
-      f_.block.leave();
+      f_.kept ? f_.block.abandon() : f_.block.leave();
+      f_.kept = false;
     }
     if (!ok) return;
     auto known = const_cast<Plan&>(plan_).layouts.find(f_.key);
@@ -39,7 +40,9 @@ class Runner {
     f_.groups = std::vector<GroupRun>(known->groups.size());
     f_.block.use(std::move(known));
     const auto& places = f_.block.layout()->places;
-    for (size_t i = 0; i < places.size(); i++) f_.slots[places[i].slot] = f_.block.tensors()[i];
+    for (size_t i = 0; i < places.size(); i++) {
+      if (!places[i].granted) f_.slots[places[i].slot] = f_.block.tensors()[i];
+    }
   }
 
   // run returns why it stopped.
@@ -54,7 +57,11 @@ class Runner {
         case TFX_STEP_CALL:
           if (layout != nullptr && layout->choices[f_.at].group >= 0) {
             grouped(layout->choices[f_.at].group);
-          } else if (layout != nullptr && layout->choices[f_.at].place >= 0) {
+          } else if (layout == nullptr || f_.kept) {
+            ok = (s.number != 0 && number(s)) || call(s);
+          } else if (layout->choices[f_.at].granted) {
+            ok = granted(s);
+          } else if (layout->choices[f_.at].place >= 0) {
             ok = into(s, layout->choices[f_.at]);
           } else {
             ok = (s.number != 0 && number(s)) || call(s);
@@ -137,12 +144,15 @@ class Runner {
         f_.watch->choose(at(), static_cast<int32_t>(i));
         for (const c10::IValue& v : stack) visit(v, [&](const at::Tensor& t) { args.push_back(t); });
       }
+      std::optional<Granting> watched;
+      if (f_.watch && s.plain) f_.grants.watch(), watched.emplace(f_.grants);
       if (o.composite && plan_.below_autograd && lazy(stack)) {
         WithAutograd above;
         o.op->handle.callBoxed(stack);
       } else {
         o.op->handle.callBoxed(stack);
       }
+      watched.reset();
       if (stack.size() < s.results.size()) throw Fault("bridge: an operator returned too little");
       for (size_t r = 0; r < s.results.size(); r++) set(s.results[r], s.tuples ? tuple(std::move(stack[r])) : std::move(stack[r]));
       stack.clear();
@@ -159,6 +169,37 @@ class Runner {
     std::vector<c10::IValue> items;
     for (at::Tensor& t : v.toTensorVector()) items.emplace_back(std::move(t));
     return c10::ivalue::Tuple::create(std::move(items));
+  }
+
+  // granted calls an operator that is given planned memory for what it allocates.
+  // Afterwards its results must hold what was meant for them, alone, and nobody the
+  // rest. Where it is not so, an operator that keeps memory in a cache, say, nothing
+  // is written to the block any more.
+  bool granted(const Step& s) {
+    const std::vector<Request>& requests = f_.block.layout()->requests.at(at());
+    f_.grants.begin();
+    for (const Request& r : requests) f_.grants.add(f_.block.granted(r), r.bytes);
+    bool done = false;
+    try {
+      Granting now(f_.grants);
+      done = call(s);
+    } catch (...) {
+      for (const Grants::Grant& g : f_.grants.all()) f_.kept = f_.kept || g.taken;
+      throw;
+    }
+    for (size_t i = 0; i < requests.size(); i++) {
+      const Grants::Grant& g = f_.grants.all()[i];
+      if (!g.taken || g.memory == nullptr || holds(s, requests[i].result, g.memory)) continue;
+      f_.kept = true;
+      const_cast<Plan&>(plan_).layouts.distrust(at());
+    }
+    return done;
+  }
+
+  bool holds(const Step& s, int32_t result, const void* memory) const {
+    if (result < 0) return false;
+    const c10::IValue& v = f_.slots[s.results[result]];
+    return v.isTensor() && own(v.toTensor()) && v.toTensor().const_data_ptr() == memory;
   }
 
   // into calls the form of the operator that writes to planned memory. The slots
@@ -194,7 +235,7 @@ class Runner {
     if (!run.prepare(c10::static_intrusive_pointer_cast<Region>(s.operands[0].value.toCapsule()))) return false;
     if (run.outputs() != s.results.size()) throw Fault("bridge: a region of another number of results than its step has");
     const Layout* const l = f_.block.layout();
-    const bool placed = l != nullptr && l->choices[f_.at].place >= 0;
+    const bool placed = l != nullptr && !f_.kept && l->choices[f_.at].place >= 0;
     for (size_t i = 0; i < s.results.size(); i++) {
       if (!placed) {
         set(s.results[i], run.output(i));
@@ -227,11 +268,11 @@ class Runner {
     if (at() != g.at()) return;
     std::vector<at::Tensor> out;
     for (const Output& o : g.outputs) {
-      out.push_back(o.place >= 0 ? f_.slots[o.slot].toTensor() : at::empty_strided(o.shape.sizes, o.shape.strides, o.shape.dtype));
+      out.push_back(o.place >= 0 && !f_.kept ? f_.slots[o.slot].toTensor() : at::empty_strided(o.shape.sizes, o.shape.strides, o.shape.dtype));
     }
     run.run(plan_, g, out, f_.stack, f_.stop);
     for (size_t i = 0; i < out.size(); i++) {
-      if (g.outputs[i].place < 0) set(g.outputs[i].slot, std::move(out[i]));
+      if (g.outputs[i].place < 0 || f_.kept) set(g.outputs[i].slot, std::move(out[i]));
     }
   }
 

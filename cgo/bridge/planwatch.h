@@ -47,6 +47,11 @@ inline bool plain(const at::Tensor& t) {
   return ordinary(t) && !t.requires_grad() && !impl->is_wrapped_number() && t.storage_offset() == 0 && impl->is_non_overlapping_and_dense_or_false();
 }
 
+// own reports whether t is ordinary memory that nothing else refers to.
+inline bool own(const at::Tensor& t) {
+  return t.defined() && plain(t) && t.use_count() == 1 && t.unsafeGetTensorImpl()->unsafe_storage().use_count() == 1 && t.numel() > 0;
+}
+
 // A Watch follows the storages of one run.
 class Watch {
  public:
@@ -96,11 +101,21 @@ class Watch {
     });
   }
 
+  // write says that the memory of a value is written.
+  void write(const c10::IValue& v) {
+    visit(v, [&](const at::Tensor& t) {
+      if (!t.has_storage()) return;
+      const auto found = live_.find(t.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+      if (found != live_.end()) buffers_[found->second].written = true;
+    });
+  }
+
   // results notes that the results of a step, which put has noted, could be
   // written to planned memory. dying are the slots that are emptied right after
-  // it, one of whose memory a pointwise operator may write its result into.
+  // it, one of whose memory a pointwise operator may write its result into. granted
+  // are those that the operator allocates itself.
   void results(int32_t step, const std::vector<int32_t>& slots, const std::vector<c10::IValue>& values, bool pointwise,
-               const std::vector<int32_t>& dying, const std::vector<at::Tensor>& args) {
+               const std::vector<int32_t>& dying, const std::vector<at::Tensor>& args, bool granted) {
     for (const int32_t s : slots) {
       if (slots_[s].size() != 1 || buffers_[slots_[s][0]].slots != 1) return;
     }
@@ -110,11 +125,25 @@ class Watch {
       const int32_t b = slots_[slots[i]][0];
       Buffer& buffer = buffers_[b];
       buffer.planned = true;
+      buffer.granted = granted;
       buffer.first = step;
       buffer.bytes = t.storage().nbytes();
       if (pointwise) buffer.takes = taken(b, t, dying, values, args);
-      places_.push_back({step, slots[i], t.sizes().vec(), t.strides().vec(), t.scalar_type(), buffer.bytes, 0, step, step});
+      places_.push_back({step, slots[i], t.sizes().vec(), t.strides().vec(), t.scalar_type(), buffer.bytes, 0, step, step, false});
       made_.push_back(b);
+    }
+  }
+
+  // requests notes what the operator of a step has asked for.
+  void requests(int32_t step, const std::vector<int32_t>& slots, const std::vector<c10::IValue>& values, const Grants& asked) {
+    std::vector<Request>& list = requests_[step];
+    list.clear();
+    for (const Grants::Grant& g : asked.all()) {
+      Request r{g.taken ? Request::kElsewhere : Request::kScratch, g.bytes, 0};
+      for (size_t i = 0; i < slots.size() && g.taken; i++) {
+        if (values[slots[i]].isTensor() && own(values[slots[i]].toTensor()) && values[slots[i]].toTensor().const_data_ptr() == g.memory) r.result = static_cast<int32_t>(i);
+      }
+      list.push_back(r);
     }
   }
 
@@ -162,15 +191,36 @@ class Watch {
       const int32_t b = root(made_[i]);
       p.first = buffers_[made_[i]].first;
       p.last = buffers_[made_[i]].last;
-      l->held[p.slot] = 1;
-      chains_[b].members.push_back(static_cast<int32_t>(l->places.size()));
+      p.granted = buffers_[made_[i]].granted;
+      l->held[p.slot] = !p.granted;
+      Chain& chain = chains_[b];
+      chain.first = std::min(chain.first, p.first);
+      chain.last = std::max(chain.last, p.last);
+      chain.bytes = std::max(chain.bytes, p.bytes);
+      chain.members.push_back(static_cast<int32_t>(l->places.size()));
       l->places.push_back(std::move(p));
     }
     for (Group& g : l->groups) {
       for (Output& o : g.outputs) o.place = choices_[o.step].place;
     }
-    l->choices = std::move(choices_);
+    for (auto& [step, list] : requests_) {
+      Choice& c = choices_[step];
+      const bool planned = c.place >= 0 && l->places[c.place].granted;
+      for (Request& r : list) {
+        if (r.result >= 0 && !planned) r.result = Request::kElsewhere;
+        if (r.result == Request::kScratch) scratch_.push_back({{}, step, step, r.bytes, 0, &r});
+        c.granted = c.granted || (c.group < 0 && r.result != Request::kElsewhere);
+      }
+    }
     place(*l);
+    for (auto& [step, list] : requests_) {
+      if (!choices_[step].granted) continue;
+      for (Request& r : list) {
+        if (r.result >= 0) r.offset = l->places[choices_[step].place + r.result].offset;
+      }
+      l->requests.emplace(step, std::move(list));
+    }
+    l->choices = std::move(choices_);
     return l;
   }
 
@@ -178,16 +228,20 @@ class Watch {
   struct Buffer {
     c10::StorageImpl* storage = nullptr;
     uint32_t slots = 0;
-    bool planned = false, escaped = false, gone = false, lent = false;
+    bool planned = false, granted = false, escaped = false, written = false, gone = false, lent = false;
     int32_t first = 0, last = 0, takes = -1;
     uint64_t bytes = 0;
+
+    // Who allocates a result himself gets memory that is as good as any.
+    bool stays() const { return !escaped && !gone && (granted || !written); }
   };
 
-  // A Chain is the places that follow each other in the same memory.
+  // A Chain is the places that follow each other in the same memory, or scratch.
   struct Chain {
     std::vector<int32_t> members;
-    int32_t first = 0, last = 0;
+    int32_t first = INT32_MAX, last = 0;
     uint64_t bytes = 0, offset = 0;
+    Request* request = nullptr;  // of scratch
   };
 
   int32_t fresh(int32_t step) {
@@ -214,7 +268,7 @@ class Watch {
       if (slots_[s].size() != 1 || slots_[s][0] == own || !values[s].isTensor()) continue;
       const at::Tensor& u = values[s].toTensor();
       const Buffer& b = buffers_[slots_[s][0]];
-      if (!b.planned || b.escaped || b.slots != 1 || !alike(u)) continue;
+      if (!b.planned || !b.stays() || b.slots != 1 || !alike(u)) continue;
       const bool clean = std::all_of(args.begin(), args.end(), [&](const at::Tensor& x) {
         return !x.has_storage() || x.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() != b.storage || alike(x);
       });
@@ -238,9 +292,10 @@ class Watch {
       Buffer& result = buffers_[p.buffer];
       const Group* const g = of[p.step];
       if (g == nullptr) {
-        result.gone = !p.direct;
+        result.gone = !p.direct && !result.granted;
         continue;
       }
+      result.granted = false;
       result.takes = -1;
       result.gone = std::none_of(g->outputs.begin(), g->outputs.end(), [&](const Output& o) { return o.slot == p.slot; });
       result.last = std::max(result.last, g->at());
@@ -267,7 +322,7 @@ class Watch {
     for (size_t i = 0; i < places_.size();) {
       size_t n = i;
       bool ok = true;
-      for (; n < places_.size() && places_[n].step == places_[i].step; n++) ok = ok && !buffers_[made_[n]].escaped && !buffers_[made_[n]].gone;
+      for (; n < places_.size() && places_[n].step == places_[i].step; n++) ok = ok && buffers_[made_[n]].stays();
       for (; i < n; i++) buffers_[made_[i]].planned = ok;
       if (!ok) choices_[places_[i - 1].step].place = -1;
     }
@@ -287,16 +342,9 @@ class Watch {
   void place(Layout& l) {
     constexpr uint64_t kAlign = 64;
     std::vector<Chain*> order;
-    for (auto& entry : chains_) {
-      Chain& g = entry.second;
-      g.first = INT32_MAX;
-      for (const int32_t m : g.members) {
-        g.first = std::min(g.first, l.places[m].first);
-        g.last = std::max(g.last, l.places[m].last);
-        g.bytes = std::max(g.bytes, (l.places[m].bytes + kAlign - 1) / kAlign * kAlign);
-      }
-      order.push_back(&g);
-    }
+    for (auto& entry : chains_) order.push_back(&entry.second);
+    for (Chain& g : scratch_) order.push_back(&g);
+    for (Chain* g : order) g->bytes = (g->bytes + kAlign - 1) / kAlign * kAlign;
     std::sort(order.begin(), order.end(), [](const Chain* a, const Chain* b) {
       return a->bytes != b->bytes ? a->bytes > b->bytes : a->first < b->first;
     });
@@ -312,6 +360,7 @@ class Watch {
       l.bytes = std::max(l.bytes, at + g->bytes);
       placed.insert(std::upper_bound(placed.begin(), placed.end(), g, [](const Chain* a, const Chain* b) { return a->offset < b->offset; }), g);
       for (const int32_t m : g->members) l.places[m].offset = at;
+      if (g->request != nullptr) g->request->offset = at;
     }
   }
 
@@ -323,7 +372,9 @@ class Watch {
   std::vector<Place> places_;
   std::vector<int32_t> made_;  // the buffer of each place
   std::vector<Point> points_;
+  std::unordered_map<int32_t, std::vector<Request>> requests_;
   std::unordered_map<int32_t, Chain> chains_;
+  std::vector<Chain> scratch_;
 };
 
 }  // namespace tfx

@@ -6,6 +6,9 @@
 #include <ATen/Version.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <dlfcn.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <sstream>
 
@@ -16,7 +19,18 @@
 // Declared in torch/csrc/inductor/aoti_torch/c/shim.h, which is not narrow.
 extern "C" uint64_t aoti_torch_abi_version();
 
+// MKL's, where libtorch has it: the buffers of matrix products of all threads.
+extern "C" void mkl_serv_free_buffers() __attribute__((weak));
+
 namespace tfx {
+
+// trim gives back memory that nobody uses: buffers of MKL, and C's heap.
+inline void trim() noexcept {
+  if (mkl_serv_free_buffers != nullptr) mkl_serv_free_buffers();
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 inline uint64_t torch_running() noexcept { return aoti_torch_abi_version(); }
 

@@ -16,7 +16,7 @@ extern "C" {
 
 // TFX_ABI is raised with every change of this file that an older library or
 // program would misread.
-#define TFX_ABI 12
+#define TFX_ABI 13
 
 // TFX_BRIDGE_VERSION is for people.
 #define TFX_BRIDGE_VERSION "0.1.0"
@@ -114,6 +114,7 @@ enum tfx_step_flag {
   TFX_POINTWISE = 2,  // element by element
   TFX_HIDES = 4,      // a result may hold its arguments
   TFX_TUPLES = 8,     // lists of tensors among the results become tuples
+  TFX_WRITES = 16,    // memory of an argument is written, of a slot's or of a constant's
 };
 
 enum tfx_number {
@@ -203,6 +204,7 @@ typedef struct tfx_api {
   // programs that AOTInductor compiled, which are objects
   int32_t (*aoti_load)(const char* path, const char* model, int64_t runners, int32_t device, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*aoti_metadata)(uint64_t p, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*aoti_spec)(uint64_t p, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*aoti_run)(uint64_t p, const tfx_mode* mode, const uint64_t* inputs, uint64_t ninputs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
 
   // regions that a delegate has compiled, see delegate/tfx_delegate.h, which are objects
@@ -223,6 +225,8 @@ typedef struct tfx_api {
   int32_t (*info)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                        // STR: key TAB value lines, then the build configuration
   int32_t (*warnings)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                    // STR, one NUL-ended text each; emptied
   int32_t (*set_deterministic)(int32_t on, int32_t warn_only, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  void (*trim)(void) TFX_NOEXCEPT;  // gives memory that nobody uses back to the system
+  void (*allocate_lasting)(int32_t by) TFX_NOEXCEPT;  // 1 begins and -1 ends that large memory is whole pages
 
   // plans
   int32_t (*plan_new)(const uint64_t* words, uint64_t nwords, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // one word: handle
