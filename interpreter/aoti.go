@@ -1,0 +1,126 @@
+package interpreter
+
+import (
+	"context"
+	"fmt"
+
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// A Compiled is a program that AOTInductor compiled, run as a [Plan] is. It may be run
+// by any number of goroutines at once.
+type Compiled struct {
+	path    string
+	program *libtorch.Compiled
+	mode    libtorch.Mode
+	in, out *ir.TreeSpec
+}
+
+// An AOTIOption changes how [OpenAOTI] opens a package.
+type AOTIOption func(*aotiConfig)
+
+type aotiConfig struct {
+	model            string
+	runners, threads int
+	device           int
+}
+
+// AOTIModel names the program of a package with several. Default: "model".
+func AOTIModel(name string) AOTIOption { return func(c *aotiConfig) { c.model = name } }
+
+// AOTIRunners is how many runs there may be at once; more wait. Default: 1.
+func AOTIRunners(n int) AOTIOption { return func(c *aotiConfig) { c.runners = max(n, 1) } }
+
+// AOTIThreads is how many threads one run may use. Default: 1.
+func AOTIThreads(n int) AOTIOption { return func(c *aotiConfig) { c.threads = max(n, 1) } }
+
+// AOTIDevice is the index of the device to run on, for packages compiled for a GPU.
+// Default: the one that the package names.
+func AOTIDevice(index int) AOTIOption { return func(c *aotiConfig) { c.device = index } }
+
+// OpenAOTI loads a package that torch._inductor.aoti_compile_and_package wrote, by
+// libtorch's loader. It holds machine code for the kind of processor and the version
+// of libtorch that it was compiled for, which runs in this process: open files of
+// those you trust. An error is of class ir.ErrInput where the loader refuses the file.
+func OpenAOTI(path string, opts ...AOTIOption) (*Compiled, error) {
+	c := aotiConfig{model: "model", runners: 1, threads: 1, device: -1}
+	for _, o := range opts {
+		o(&c)
+	}
+	program, err := libtorch.OpenCompiled(path, c.model, c.runners, c.device)
+	if err != nil {
+		return nil, err
+	}
+	p := &Compiled{path: path, program: program, mode: libtorch.Mode{Threads: c.threads}}
+	if err := p.readSpec(); err != nil {
+		_ = program.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+func (p *Compiled) readSpec() error {
+	in, out, err := p.program.Spec()
+	if err != nil {
+		return err
+	}
+	if p.in, err = ir.ParseTreeSpec(in, nil); err != nil {
+		return err
+	}
+	p.out, err = ir.ParseTreeSpec(out, nil)
+	return err
+}
+
+// Run runs the program on the arguments of the exported module's forward, nested as
+// they were when it was exported, and returns what it returns. Leaves are tensors,
+// those of the result the caller's to close. A run that has begun is not stopped by
+// ctx.
+func (p *Compiled) Run(ctx context.Context, args ...any) (any, error) { return p.Call(ctx, args, nil) }
+
+// Call is [Compiled.Run] with keyword arguments.
+func (p *Compiled) Call(ctx context.Context, args []any, kwargs map[string]any) (any, error) {
+	leaves, err := p.in.FlattenCall(args, kwargs, nil)
+	if err != nil {
+		return nil, err
+	}
+	results, err := p.RunFlat(ctx, leaves)
+	if err != nil {
+		return nil, err
+	}
+	return p.out.Unflatten(results)
+}
+
+// RunFlat gives the program its inputs as they are, and returns the leaves of the
+// result.
+func (p *Compiled) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, ir.Errorf(ir.ErrCancelled, "%s: stopped before the run: %w", p.path, err)
+	}
+	inputs := make([]*libtorch.Tensor, len(leaves))
+	for i, leaf := range leaves {
+		t, ok := leaf.(*torch.Tensor)
+		if !ok {
+			return nil, ir.Errorf(ir.ErrType, "%s: input %d: expected a tensor, got %s", p.path, i, torch.Describe(leaf))
+		}
+		handle, err := t.Handle()
+		if err != nil {
+			return nil, fmt.Errorf("%s: input %d: %w", p.path, i, err)
+		}
+		inputs[i] = handle
+	}
+	results, err := p.program.Run(&p.mode, inputs)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.path, err)
+	}
+	out := make([]any, len(results))
+	for i, handle := range results {
+		out[i] = torch.FromHandle(handle)
+	}
+	return out, nil
+}
+
+// Close frees the program once the runs that are going on have ended. It may be called
+// again.
+func (p *Compiled) Close() error { return p.program.Close() }
