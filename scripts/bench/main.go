@@ -4,6 +4,7 @@
 //	go run ./scripts/bench [-rounds n]                what an operator costs
 //	go run ./scripts/bench -networks all [-load all]  networks; runs from many goroutines
 //	go run ./scripts/bench -soak 100000               one plan, 64 goroutines, 50 shapes
+//	go run ./scripts/bench -memory resnet50           what a frozen network holds in memory
 //
 // Operators: a Plan and an Interpreter against a bare C++ loop in the same process and
 // against PyTorch from Python. Networks: each executor in a process of its own, see
@@ -57,10 +58,14 @@ func command() error {
 	write := flag.String("write", "", "file whose sections between the markers are replaced")
 	resume := flag.Bool("resume", false, "leave out cells of networks that the JSON beside -write has of each executor")
 	soaked := flag.Int("soak", 0, "run one plan so often from 64 goroutines instead, and watch memory and threads")
+	footprint := flag.String("memory", "", "tell instead what this network, frozen, holds in memory, stage after stage")
 	serve := flag.String("worker", "", "be the worker of this executor, for the folder given")
 	flag.Parse()
 	if *soaked > 0 {
 		return soak(*soaked)
+	}
+	if *footprint != "" {
+		return measureMemory(filepath.Join(benchFolder("networks"), *footprint+"-b1"))
 	}
 	counts := map[string][]int{}
 	for name, list := range map[string]string{"batch": *batch, "threads": *threads} {

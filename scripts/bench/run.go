@@ -18,25 +18,9 @@ import (
 
 // loadNetwork makes a network of a folder ready in one of this module's executors.
 func loadNetwork(folder, executor string, threads int) (*worker.Network, error) {
-	manifest, err := worker.ReadManifest(folder)
+	inputs, manifest, err := readInputs(folder)
 	if err != nil {
 		return nil, err
-	}
-	var inputs []any
-	for _, v := range manifest.Inputs {
-		data, err := manifest.Bytes(v)
-		if err != nil {
-			return nil, err
-		}
-		dtype, ok := dtypes[v.DType]
-		if !ok {
-			return nil, fmt.Errorf("%s: expected float32 or int64, got %s", v.Name, v.DType)
-		}
-		t, err := torch.FromBytes(dtype, v.Shape, data)
-		if err != nil {
-			return nil, err
-		}
-		inputs = append(inputs, t)
 	}
 	run, err := open(folder, executor, threads)
 	if err != nil {
@@ -58,6 +42,31 @@ func loadNetwork(folder, executor string, threads int) (*worker.Network, error) 
 	}
 	n.Run = func() error { return once(run, inputs, func(*torch.Tensor) error { return nil }) }
 	return n, nil
+}
+
+// readInputs reads what goes into a network of a folder.
+func readInputs(folder string) ([]any, *worker.Manifest, error) {
+	manifest, err := worker.ReadManifest(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	var inputs []any
+	for _, v := range manifest.Inputs {
+		data, err := manifest.Bytes(v)
+		if err != nil {
+			return nil, nil, err
+		}
+		dtype, ok := dtypes[v.DType]
+		if !ok {
+			return nil, nil, fmt.Errorf("%s: expected float32 or int64, got %s", v.Name, v.DType)
+		}
+		t, err := torch.FromBytes(dtype, v.Shape, data)
+		if err != nil {
+			return nil, nil, err
+		}
+		inputs = append(inputs, t)
+	}
+	return inputs, manifest, nil
 }
 
 var dtypes = map[string]ir.DType{"float32": ir.Float32, "int64": ir.Int64}

@@ -3,24 +3,59 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// soak runs one plan from 64 goroutines on 50 shapes, compares every result with
-// what one goroutine got, and tells memory and threads over time.
+// soak runs plans from 64 goroutines on 50 shapes, a pointwise one and a frozen one of a
+// convolution, and compares every result with what one goroutine got; the same again
+// with every other run's context cancelled at any time; and ten times as many calls of
+// an operator, whose handles are dropped. It tells memory and threads over time.
 func soak(runs int) error {
-	const goroutines, shapes = 64, 50
 	gm, err := soakGraph()
 	if err != nil {
 		return err
 	}
+	frozen, err := smallNetwork()
+	if err != nil {
+		return err
+	}
+	defer frozen.Close()
+	for _, part := range []struct {
+		name   string
+		gm     *ir.GraphModule
+		sizes  func(n int) []int
+		cancel bool
+	}{
+		{"a pointwise plan", gm, func(n int) []int { return []int{64 * (n + 1)} }, false},
+		{"the same, cancelled", gm, func(n int) []int { return []int{64 * (n + 1)} }, true},
+		{"a frozen plan", frozen.Module, func(n int) []int { return []int{1 + n%3, 16, 4 + n/3, 6} }, false},
+		{"the same, cancelled", frozen.Module, func(n int) []int { return []int{1 + n%3, 16, 4 + n/3, 6} }, true},
+	} {
+		fmt.Printf("\n%s:\n", part.name)
+		if err := soakPlan(part.gm, part.sizes, runs, part.cancel); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	fmt.Printf("\nan operator:\n")
+	return soakCalls(10 * runs)
+}
+
+const soakers, soakParts = 64, 10
+
+func soakPlan(gm *ir.GraphModule, sizes func(n int) []int, runs int, cancelled bool) error {
+	const shapes = 50
 	plan, err := interpreter.Compile(gm)
 	if err != nil {
 		return err
@@ -28,27 +63,72 @@ func soak(runs int) error {
 	defer plan.Close()
 	inputs, want := make([]any, shapes), make([][]byte, shapes)
 	for n := range shapes {
-		if inputs[n], err = uniform(64 * (n + 1)); err != nil {
+		if inputs[n], err = uniform(sizes(n)...); err != nil {
 			return err
 		}
-		if want[n], err = bytesOf(plan, inputs[n]); err != nil {
+		defer inputs[n].(*torch.Tensor).Close()
+		if want[n], err = bytesOf(context.Background(), plan, inputs[n]); err != nil {
 			return err
 		}
 	}
+	var stopped atomic.Int64
+	err = fromMany(runs, func(k, r, part int) error {
+		n := (k*31 + r*17 + part) % shapes
+		ctx := context.Background()
+		if cancelled && r%2 == 1 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(rand.Int64N(int64(200*time.Microsecond))))
+			defer cancel()
+		}
+		got, err := bytesOf(ctx, plan, inputs[n])
+		switch {
+		case errors.Is(err, ir.ErrCancelled) && ctx.Err() != nil:
+			stopped.Add(1)
+			return nil
+		case err == nil && !bytes.Equal(got, want[n]):
+			return fmt.Errorf("shape %d: a result differs from that of one goroutine", n)
+		}
+		return err
+	})
+	if cancelled {
+		fmt.Printf("stopped: %d runs\n", stopped.Load())
+	}
+	return err
+}
+
+// soakCalls calls an operator, closes every other result and leaves the others to the
+// collector.
+func soakCalls(calls int) error {
+	x, err := uniform(64)
+	if err != nil {
+		return err
+	}
+	defer x.(*torch.Tensor).Close()
+	err = fromMany(calls, func(_, r, _ int) error {
+		v, err := torch.Call("aten::add.Tensor", x, x)
+		if err != nil || r%2 == 1 {
+			return err
+		}
+		return v.(*torch.Tensor).Close()
+	})
+	for range 3 {
+		runtime.GC()
+		time.Sleep(100 * time.Millisecond) // cleanups run beside
+	}
+	status("after the collector")
+	return err
+}
+
+// fromMany calls do so often from all goroutines, in parts with a word after each.
+func fromMany(times int, do func(goroutine, round, part int) error) error {
 	status("before")
-	const parts = 10
-	for part := range parts {
-		failed := make(chan error, goroutines)
+	for part := range soakParts {
+		failed := make(chan error, soakers)
 		var wait sync.WaitGroup
-		for k := range goroutines {
+		for k := range soakers {
 			wait.Go(func() {
-				for r := range runs / parts / goroutines {
-					n := (k*31 + r*17 + part) % shapes
-					got, err := bytesOf(plan, inputs[n])
-					if err == nil && !bytes.Equal(got, want[n]) {
-						err = fmt.Errorf("shape %d: a result differs from that of one goroutine", n)
-					}
-					if err != nil {
+				for r := range times / soakParts / soakers {
+					if err := do(k, r, part); err != nil {
 						failed <- err
 						return
 					}
@@ -60,7 +140,7 @@ func soak(runs int) error {
 		case err := <-failed:
 			return err
 		default:
-			status(fmt.Sprintf("after %d runs", (part+1)*(runs/parts/goroutines)*goroutines))
+			status(fmt.Sprintf("after %d", (part+1)*(times/soakParts/soakers)*soakers))
 		}
 	}
 	return nil
@@ -76,8 +156,8 @@ func soakGraph() (*ir.GraphModule, error) {
 	return ir.NewGraphModule(nil, g)
 }
 
-func bytesOf(plan *interpreter.Plan, x any) ([]byte, error) {
-	out, err := plan.Run(context.Background(), x)
+func bytesOf(ctx context.Context, plan *interpreter.Plan, x any) ([]byte, error) {
+	out, err := plan.Run(ctx, x)
 	if err != nil {
 		return nil, err
 	}

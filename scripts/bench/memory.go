@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/torchfx-go/torchfx"
+	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/interpreter"
+	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/passes"
+	torch "github.com/torchfx-go/torchfx/torchops"
+)
+
+// memoryRuns is how often a plan runs to see whether its memory stays what it is.
+const memoryRuns = 1000
+
+// measureMemory tells what a frozen network holds in memory, stage after stage, in
+// this process, which should have done nothing else: the program loaded, frozen and
+// compiled, its first runs, and memoryRuns more. The last lines compare the peak of a
+// run with the weights and the largest set of values that are live at once.
+//
+// What counts is memory of the process's own and the pages of the program's file, in
+// which weights stay that no rewrite changed; code of libraries is not counted. It
+// counts from where a network of one convolution has been frozen and run, and with it
+// all is there that the first network of a process needs once: the schemas of
+// operators, and the kernels' own tables.
+func measureMemory(folder string) error {
+	file, err := filepath.EvalSymlinks(filepath.Join(folder, "program.pt2"))
+	if err != nil {
+		return err
+	}
+	if _, err := libtorch.Operators(); err != nil {
+		return err
+	}
+	stage := func(name string) memory {
+		m := readMemory(file)
+		fmt.Printf("| %s | %.1f | %.1f | %.1f | %.1f |\n", name, mb(m.private), mb(m.program), mb(m.code), mb(m.peak))
+		return m
+	}
+	fmt.Printf("| after | private | program | code | peak of all |\n|---|---|---|---|---|\n")
+	stage("libtorch opened")
+	if err := firstNetwork(); err != nil {
+		return err
+	}
+	settle()
+	base := stage("a small network")
+	p, err := torchfx.Load(file)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	stage("Load")
+	if _, err := p.Freeze(context.Background()); err != nil {
+		return err
+	}
+	stage("Freeze")
+	plan, err := p.Compile()
+	if err != nil {
+		return err
+	}
+	defer plan.Close()
+	inputs, _, err := readInputs(folder)
+	if err != nil {
+		return err
+	}
+	run := func(n int) error {
+		for range n {
+			if err := once(plan.Run, inputs, func(*torch.Tensor) error { return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for range 2 {
+		if err := run(1); err != nil {
+			return err
+		}
+		stage("Compile and a run")
+	}
+	settle()
+	first := stage("the collector")
+	for range 10 {
+		if err := run(memoryRuns / 10); err != nil {
+			return err
+		}
+		stage(fmt.Sprintf("%d runs more", memoryRuns/10))
+	}
+	last := readMemory(file)
+	weights, live, err := footprint(p, inputs)
+	if err != nil {
+		return err
+	}
+	// the peak is of all together, of which code does not change
+	grown := last.peak - last.code - base.private
+	fmt.Printf("\nweights %.1f MB, largest live set %.1f MB; peak of runs %.1f MB: %.2f times both together\n", mb(weights), mb(live), mb(grown), float64(grown)/float64(weights+live))
+	fmt.Printf("%d runs: %+.1f MB private\n", memoryRuns, mb(last.private-first.private))
+	return nil
+}
+
+// settle gives back what is free, and begins a new peak.
+func settle() {
+	debug.FreeOSMemory()
+	libtorch.TrimMemory()
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+}
+
+// firstNetwork runs a small network.
+func firstNetwork() error {
+	frozen, err := smallNetwork()
+	if err != nil {
+		return err
+	}
+	defer frozen.Close()
+	plan, err := interpreter.Compile(frozen.Module)
+	if err != nil {
+		return err
+	}
+	defer plan.Close()
+	x := torch.Ones([]int{1, 16, 32, 32})
+	defer x.Close()
+	for range 3 {
+		if err := once(plan.Run, []any{x}, func(*torch.Tensor) error { return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// smallNetwork is a convolution and a linear layer, frozen.
+func smallNetwork() (*passes.Frozen, error) {
+	weight := func(sizes ...int) *torch.Tensor { return torch.Ones(sizes) }
+	attrs := map[string]any{"w": weight(16, 16, 3, 3), "b": weight(16), "v": weight(16, 16)}
+	g := ir.NewGraph()
+	op := func(name string, args ...ir.Arg) *ir.Node { return g.CallFunction(ir.OverloadOf(name), args) }
+	y := op("aten::conv2d", g.Placeholder("x"), g.GetAttr("w"), g.GetAttr("b"), ir.IntList(1, 1), ir.IntList(1, 1))
+	g.Output(op("aten::linear", op("aten::mean.dim", op("aten::relu", y), ir.IntList(2, 3)), g.GetAttr("v")))
+	gm, err := ir.NewGraphModule(attrs, g)
+	if err != nil {
+		return nil, err
+	}
+	x := weight(1, 16, 32, 32)
+	defer x.Close()
+	if _, err := passes.ShapeProp(context.Background(), gm, []any{x}); err != nil {
+		return nil, err
+	}
+	return passes.Freeze(context.Background(), gm, passes.ReleaseOriginals())
+}
+
+// footprint returns the bytes of the program's weights, and of the values that a run
+// holds at most at once when each goes after its last use.
+func footprint(p *torchfx.Program, inputs []any) (weights, live int64, err error) {
+	m := p.Module()
+	for _, v := range m.Attrs() {
+		if t, ok := v.(*torch.Tensor); ok {
+			weights += int64(t.Numel() * t.DType().Size())
+		}
+	}
+	_, before := torch.LiveTensors()
+	h := &liveSet{}
+	in := interpreter.New(m, interpreter.WithHandler(h))
+	out, err := in.Run(context.Background(), inputs...)
+	if err != nil {
+		return 0, 0, err
+	}
+	return weights, h.most - before, out.(*torch.Tensor).Close()
+}
+
+// liveSet notes how many bytes are live at most behind a node.
+type liveSet struct {
+	interpreter.Default
+	most int64
+}
+
+func (l *liveSet) RunNode(r *interpreter.Run, n *ir.Node) (any, error) {
+	v, err := l.Default.RunNode(r, n)
+	_, bytes := torch.LiveTensors()
+	l.most = max(l.most, bytes)
+	return v, err
+}
+
+// A memory is what a process holds, in bytes: its own, the pages of a program's file,
+// of libraries, and the most of all together since settle.
+type memory struct{ private, program, code, peak int64 }
+
+func readMemory(program string) (m memory) {
+	field := func(line, name string, into *int64) {
+		var kB int64
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			_, _ = fmt.Sscan(rest, &kB)
+			*into += kB << 10
+		}
+	}
+	data, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(data)) {
+		field(line, "VmHWM:", &m.peak)
+		field(line, "RssAnon:", &m.private)
+		field(line, "RssFile:", &m.code)
+	}
+	data, _ = os.ReadFile("/proc/self/smaps")
+	within := false
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) >= 5 && strings.Contains(f[0], "-") {
+			within = len(f) == 6 && f[5] == program
+		}
+		if within {
+			field(line, "Rss:", &m.program)
+			var changed int64
+			field(line, "Anonymous:", &changed)
+			m.program -= changed
+		}
+	}
+	m.code -= m.program
+	return m
+}
+
+func mb(bytes int64) float64 { return float64(bytes) / 1e6 }
