@@ -1,5 +1,8 @@
 package libtorch
 
+// #include "trampoline.h"
+import "C"
+
 import (
 	"slices"
 	"strings"
@@ -13,7 +16,10 @@ import (
 type Error struct {
 	Op      string // "aten::mm"; "" where no operator was called
 	Message string
-	classes []error
+	// Accelerator says that the device reported it, mostly of something that was given
+	// to it before: the operator that is named may be an innocent one.
+	Accelerator bool
+	classes     []error
 }
 
 // Error returns the message.
@@ -30,7 +36,7 @@ var classes = [...]*ir.Class{
 
 // failure makes the error of a call that returned code.
 func failure(op string, code int32, message string) error {
-	e := &Error{Op: op, Message: clean(message)}
+	e := &Error{Op: op, Message: clean(message), Accelerator: code == C.TFX_ACCELERATOR}
 	class := ir.ErrRuntime
 	if code > 0 && int(code) < len(classes) {
 		class = classes[code]

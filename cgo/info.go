@@ -28,6 +28,8 @@ type Info struct {
 	CUDA          bool   // whether a CUDA device can be used
 	CUDADevices   int
 	CUDAWhy       string // why not, or ""
+	Graphs        bool   // whether CUDA graphs can be captured, see [PlanDevice]
+	GraphsWhy     string // why not, or ""
 	Config        string // libtorch's own description of its build, many lines
 }
 
@@ -49,7 +51,8 @@ func GetInfo() (Info, error) {
 	info := Info{
 		TorchVersion: loaded.version, Dir: loaded.libDir, Bridge: loaded.bridge, BridgeVersion: BridgeVersion,
 		CPUCapability: fact["cpu"], OneDNN: fact["mkldnn_version"], Slots: int(slots.size.Load()),
-		CUDA: loaded.cuda > 0, CUDADevices: loaded.cuda, CUDAWhy: loaded.cudaWhy, Config: config,
+		CUDA: loaded.cuda > 0, CUDADevices: loaded.cuda, CUDAWhy: loaded.cudaWhy,
+		Graphs: loaded.graphsWhy == "", GraphsWhy: loaded.graphsWhy, Config: config,
 	}
 	info.Threads, _ = strconv.Atoi(fact["threads"])
 	info.BLAS = buildSetting(config, "BLAS_INFO")
@@ -143,6 +146,39 @@ func openCUDA(libDir string) (devices int, why string) {
 		return 0, "libtorch sees no CUDA device, although the driver does: its version may be too old for this libtorch"
 	}
 	return n, ""
+}
+
+// openGraphs opens the library that captures CUDA graphs, which set-up compiles where
+// it finds the headers of CUDA's runtime, and returns why it cannot be used.
+func openGraphs(bridge string) (why string) {
+	path := filepath.Join(filepath.Dir(bridge), GraphsName)
+	if _, err := os.Stat(path); err != nil {
+		return "the library for them is not compiled: `torchfx setup` does it where CUDA's runtime headers are"
+	}
+	if err := openGraphsLibrary(path); err != nil {
+		return fmt.Sprintf("%s does not load: %v", path, err)
+	}
+	return ""
+}
+
+// OpenGraphs opens a library that captures graphs on a kind of device, as
+// bridge/graphs.h describes. That for CUDA is opened with libtorch; another is for
+// devices that a library brings.
+func OpenGraphs(path string) error {
+	if err := Open(); err != nil {
+		return err
+	}
+	return openGraphsLibrary(path)
+}
+
+func openGraphsLibrary(path string) error {
+	cpath := C.CString(path)
+	defer C.free(unsafe.Pointer(cpath))
+	var r reply
+	if code := C.tfx_open_graphs(cpath, r.w(), replyWords, &r.out); code != 0 {
+		return r.fail("", code)
+	}
+	return nil
 }
 
 // Source: CUresult in cuda.h, those that a start meets.

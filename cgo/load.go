@@ -25,6 +25,7 @@ var (
 		version        string // of the running libtorch
 		cuda           int    // devices
 		cudaWhy        string // why there is none
+		graphsWhy      string // why no CUDA graphs are captured
 		released       *uint64
 	}
 )
@@ -92,6 +93,10 @@ func OpenBridge(bridge, libDir string) error {
 	loaded.bridge, loaded.libDir, loaded.version = bridge, libDir, compiled
 	loaded.released = (*uint64)(unsafe.Pointer(table.released))
 	loaded.cuda, loaded.cudaWhy = openCUDA(libDir)
+	loaded.graphsWhy = "there is no CUDA"
+	if loaded.cuda > 0 {
+		loaded.graphsWhy = openGraphs(bridge)
+	}
 	ready.Store(true)
 	return nil
 }

@@ -105,16 +105,23 @@ func View(base *Tensor, dt ir.DType, sizes, strides []int64, offset int64) (*Ten
 
 // CopyBytes copies the elements of t to dst as a contiguous CPU tensor has them,
 // conjugation and negation done, sparse layouts made dense, quantized ones as
-// their integers, and returns how many bytes that were. dst must have room.
+// their integers, and returns how many bytes that were. dst must have room. From a
+// device it waits for what the usual stream, or that of [Mode.Within] around the
+// call, was given before.
 func (t *Tensor) CopyBytes(dst []byte) (int, error) {
 	p, ok := t.ptr()
 	if !ok {
 		return 0, closedError("copy")
 	}
 	defer t.unuse()
+	var cmode C.tfx_mode
+	mode, err := CurrentMode().streamOnly().encode(&cmode)
+	if err != nil {
+		return 0, err
+	}
 	var r reply
 	slots.acquire()
-	code := C.tfx_tensor_bytes(C.uint64_t(p), unsafe.Pointer(unsafe.SliceData(dst)), C.uint64_t(len(dst)), r.w(), replyWords, &r.out)
+	code := C.tfx_tensor_bytes(mode, C.uint64_t(p), unsafe.Pointer(unsafe.SliceData(dst)), C.uint64_t(len(dst)), r.w(), replyWords, &r.out)
 	slots.release()
 	if code != 0 {
 		return 0, r.fail("", code)

@@ -18,6 +18,9 @@ type Mode struct {
 	Threads   int         // how many threads one kernel may use; 0 is 1
 	Autocast  *Autocast   // torch.autocast, nil for none
 	Vmap      []VmapLevel // open levels of torch.vmap, the outermost first, at most 8
+	// Stream is where the work of a device goes, nil for the device's usual stream. It
+	// also makes the device the current one.
+	Stream *Stream
 	// Observe, where it is not nil, is told of each operator that is called in this
 	// mode, before it runs and on the goroutine that calls it.
 	Observe func(*Operator)
@@ -69,7 +72,7 @@ func (m *Mode) threads() int {
 
 // encode fills c and returns it, or nil for the default mode.
 func (m *Mode) encode(c *C.tfx_mode) (*C.tfx_mode, error) {
-	if m == nil || !m.Grad && !m.Inference && m.Threads <= 1 && m.Threads >= 0 && m.Autocast == nil && len(m.Vmap) == 0 {
+	if m == nil || !m.Grad && !m.Inference && m.Threads <= 1 && m.Threads >= 0 && m.Autocast == nil && len(m.Vmap) == 0 && m.Stream == nil {
 		return nil, nil
 	}
 	if m.Threads < 0 || m.Threads > MaxThreads {
@@ -116,5 +119,10 @@ func (m *Mode) encode(c *C.tfx_mode) (*C.tfx_mode, error) {
 		c.vmap_size[i], c.vmap_randomness[i] = C.int64_t(level.BatchSize), C.int64_t(level.Randomness)
 	}
 	c.vmap_levels = C.int32_t(len(m.Vmap))
+	if m.Stream != nil {
+		kind, index := m.Stream.device.C10()
+		c.device, c.device_index, c.stream = C.int32_t(kind), C.int32_t(index), C.int64_t(m.Stream.id)
+		c.flags |= C.TFX_STREAM
+	}
 	return c, nil
 }

@@ -11,6 +11,12 @@ import (
 
 func (e *encoder) program(p *PlanProgram) error {
 	e.w = append(e.w, uint64(p.Slots), uint64(bit(p.BelowAutograd)), uint64(p.Fusion))
+	if d := p.Device; d == nil {
+		e.w = append(e.w, 0)
+	} else {
+		kind, index := d.Device.C10()
+		e.w = append(e.w, 1, uint64(kind), uint64(index), uint64(bit(d.HostResults)), uint64(d.Graphs))
+	}
 	e.slots(p.Pinned)
 	e.slots(p.Inputs)
 	e.w = append(e.w, uint64(len(p.Modes)))

@@ -57,8 +57,16 @@ type PlanRun struct {
 // behind the step that the caller has done, whose result is among the values. It
 // returns the values of the slots that the step names, which belong to the
 // caller: a tuple is an ir.PyTuple, any other list a slice, None is nil.
+//
+// A run of a program on a device is for the thread of a [DeviceWorker], whose stream
+// the mode names; all runs of a frame are for one of them.
 func (f *Frame) Run(m *Mode, r *PlanRun, slots []int, values []any) (out []any, err error) {
 	m = m.current()
+	if m != nil && m.Stream != nil { // on a worker; the device's are bounded by themselves
+		out, err = f.run(m, r, slots, values)
+		collectReleased()
+		return out, deviceFault(m.Stream.device, err)
+	}
 	if n := m.threads(); n > 1 {
 		return f.runOnWorker(n, m, r, slots, values)
 	}
@@ -226,4 +234,43 @@ func (d *decoder) all() []any {
 		values = append(values, d.value(nil))
 	}
 	return values
+}
+
+// A GraphState says what has become of a shape class of a program on a device.
+type GraphState int
+
+// The states.
+const (
+	GraphWarming  GraphState = C.TFX_GRAPH_WARMING  // runs step by step
+	GraphCaptured GraphState = C.TFX_GRAPH_CAPTURED // is replayed
+	GraphRefused  GraphState = C.TFX_GRAPH_REFUSED  // runs step by step for good
+)
+
+// A FrameGraph is a shape class that a frame of a program on a device has met.
+type FrameGraph struct {
+	Runs  int // that were done step by step
+	State GraphState
+	Why   string // it was refused
+}
+
+// Graphs returns the shape classes of a frame of a program that captures graphs, the
+// most recent first. No run of the frame may be going on.
+func (f *Frame) Graphs() ([]FrameGraph, error) {
+	impl, ok := f.ptr()
+	if !ok {
+		return nil, ir.Errorf(ir.ErrClosed, "graphs: the frame is closed")
+	}
+	defer f.unuse()
+	var r reply
+	if code := C.tfx_frame_graphs(C.uint64_t(impl), r.w(), replyWords, &r.out); code != 0 {
+		return nil, r.fail("", code)
+	}
+	defer r.done()
+	d := decoder{w: r.view()}
+	values := d.all()
+	var graphs []FrameGraph
+	for ; d.err == nil && len(values) >= 3; values = values[3:] {
+		graphs = append(graphs, FrameGraph{int(values[0].(int64)), GraphState(values[1].(int64)), values[2].(string)})
+	}
+	return graphs, d.err
 }

@@ -3,6 +3,8 @@ package libtorch
 // #include "trampoline.h"
 import "C"
 
+import "github.com/torchfx-go/torchfx/ir"
+
 // A PlanProgram is a graph compiled to steps over numbered slots, which libtorch's
 // side of the bridge runs without coming back: see [NewPlan]. Package interpreter
 // makes them; nothing here knows of graphs.
@@ -18,8 +20,19 @@ type PlanProgram struct {
 	// layer only passes calls on.
 	BelowAutograd bool
 
+	// Device is where the program runs, nil for where its tensors are. Its runs need a
+	// mode with a stream on it; Inputs are then all slots that arguments are put into.
+	Device *PlanDevice
+
 	// Fusion does neighbouring pointwise steps together, block by block.
 	Fusion PlanFusion
+}
+
+// A PlanDevice says how a program runs on a device.
+type PlanDevice struct {
+	Device      ir.Device
+	HostResults bool // results are copied to the CPU
+	Graphs      int  // how many shape classes a frame captures as graphs of the device
 }
 
 // A PlanFusion says which pointwise steps are done together.

@@ -1,3 +1,7 @@
+//go:build cgo
+
+// The files beside this one that hold C are built with cgo alone, and this one needs them.
+
 package libtorch
 
 import (

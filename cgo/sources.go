@@ -46,11 +46,12 @@ func DelegateCompileSteps(includeDirs []string, libDir, out string) [][]string {
 	return [][]string{append(args, "-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN")}
 }
 
-//go:embed bridge/*.cc bridge/*.h bridge/standin/nlohmann/*.hpp delegate/tfx_delegate.h
+//go:embed bridge/*.cc bridge/*.h bridge/standin/*.h bridge/standin/*/*.h bridge/standin/nlohmann/*.hpp delegate/tfx_delegate.h
 var sources embed.FS
 
 // Sources returns the C++ sources of the bridge, for set-up to write out and
-// compile: bridge/bridge.cc, which includes most of the rest, and bridge/lanes.cc.
+// compile: bridge/bridge.cc, which includes most of the rest, bridge/lanes.cc, and
+// bridge/graphs.cc, which is a library of its own.
 func Sources() fs.FS { return sources }
 
 // BridgeName returns the file name of the compiled bridge.
@@ -107,6 +108,25 @@ func CompileSteps(includeDirs []string, libDir, out string) [][]string {
 		link = append(link, "-ldl")
 	}
 	return append(steps, link)
+}
+
+// GraphsName is the file name of the library that captures CUDA graphs, which lies
+// beside the bridge where it could be compiled.
+const GraphsName = "libtorchfx_graphs.so"
+
+// GraphsSteps is [CompileSteps] for that library: it needs libtorch's CUDA half and,
+// among includeDirs, the headers of CUDA's runtime, as the package nvidia-cuda-runtime
+// of the Python index has them. What that lacks of CUDA's compiler stands in the folder
+// standin.
+func GraphsSteps(includeDirs []string, libDir, out string) [][]string {
+	args := []string{"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-DNDEBUG", "-w"}
+	for _, dir := range includeDirs {
+		args = append(args, "-isystem", dir)
+	}
+	args = append(args, "-idirafter", "bridge/standin", "bridge/graphs.cc", "-shared", "-o", out,
+		"-L"+libDir, "-Wl,-rpath,"+libDir, "-Wl,--no-as-needed", "-Wl,-z,defs", "-Wl,--unresolved-symbols=ignore-in-shared-libs",
+		"-ltorch_cuda", "-lc10_cuda", "-ltorch_cpu", "-lc10")
+	return [][]string{args}
 }
 
 // An instructionSet is one that libtorch has kernels for, by the name of the

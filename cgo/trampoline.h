@@ -65,8 +65,8 @@ static inline int32_t tfx_tensor_view(uint64_t base, int32_t dtype, const int64_
                                       uint64_t ndim, int64_t offset, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->tensor_view(base, dtype, sizes, strides, ndim, offset, w, n, o);
 }
-static inline int32_t tfx_tensor_bytes(uint64_t t, void* dst, uint64_t cap, uint64_t* w, uint64_t n, tfx_out* o) {
-  return tfx_table->tensor_bytes(t, dst, cap, w, n, o);
+static inline int32_t tfx_tensor_bytes(const tfx_mode* m, uint64_t t, void* dst, uint64_t cap, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->tensor_bytes(m, t, dst, cap, w, n, o);
 }
 static inline int32_t tfx_tensor_data(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->tensor_data(t, w, n, o);
@@ -160,6 +160,19 @@ static inline void tfx_object_release(uint64_t obj) { tfx_table->object_release(
 static inline int32_t tfx_open_cuda(const char* path, uint64_t* w, uint64_t n, tfx_out* o) {
   return tfx_table->open_cuda(path, w, n, o);
 }
+static inline int32_t tfx_open_graphs(const char* path, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->open_graphs(path, w, n, o);
+}
+static inline int32_t tfx_device_count(int32_t kind) { return tfx_table->device_count(kind); }
+static inline int32_t tfx_stream_new(int32_t kind, int32_t index, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->stream_new(kind, index, w, n, o);
+}
+static inline int32_t tfx_device_synchronize(int32_t kind, int32_t index, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->device_synchronize(kind, index, w, n, o);
+}
+static inline int32_t tfx_device_memory(int32_t kind, int32_t index, int32_t trim, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->device_memory(kind, index, trim, w, n, o);
+}
 static inline int32_t tfx_info(uint64_t* w, uint64_t n, tfx_out* o) { return tfx_table->info(w, n, o); }
 static inline int32_t tfx_warnings(uint64_t* w, uint64_t n, tfx_out* o) { return tfx_table->warnings(w, n, o); }
 static inline void tfx_trim_all(void) {
@@ -197,6 +210,9 @@ static inline int32_t tfx_frame_put(uint64_t frame, const uint64_t* in, uint64_t
 static inline int32_t tfx_frame_values(uint64_t frame, const uint64_t* slots, uint64_t nslots, uint64_t* w, uint64_t n,
                                        tfx_out* o) {
   return tfx_table->frame_values(frame, slots, nslots, w, n, o);
+}
+static inline int32_t tfx_frame_graphs(uint64_t frame, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->frame_graphs(frame, w, n, o);
 }
 
 #endif  // TFX_TRAMPOLINE_H_

@@ -59,5 +59,5 @@ func (m *Mode) current() *Mode {
 }
 
 func (m *Mode) isDefault() bool {
-	return !m.Grad && !m.Inference && m.Threads >= 0 && m.Threads <= 1 && m.Autocast == nil && len(m.Vmap) == 0 && m.Observe == nil
+	return !m.Grad && !m.Inference && m.Threads >= 0 && m.Threads <= 1 && m.Autocast == nil && len(m.Vmap) == 0 && m.Stream == nil && m.Observe == nil
 }

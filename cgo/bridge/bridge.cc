@@ -8,6 +8,7 @@
 #include "allocate.h"
 #include "aoti.h"
 #include "delegated.h"
+#include "device.h"
 #include "error.h"
 #include "meta.h"
 #include "mode.h"
@@ -86,6 +87,11 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
       .generator_release = tfx::generator_release,
       .object_release = tfx::object_release,
       .open_cuda = tfx::open_cuda,
+      .open_graphs = tfx::open_graphs,
+      .device_count = tfx::device_count,
+      .stream_new = tfx::stream_new,
+      .device_synchronize = tfx::device_synchronize,
+      .device_memory = tfx::device_memory,
       .info = tfx::info,
       .warnings = tfx::drain_warnings,
       .set_deterministic = tfx::set_deterministic,
@@ -101,6 +107,7 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
       .frame_run = tfx::frame_run,
       .frame_put = tfx::frame_put,
       .frame_values = tfx::frame_values,
+      .frame_graphs = tfx::frame_graphs,
   };
   return &api;
 }

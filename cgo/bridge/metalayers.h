@@ -193,9 +193,28 @@ inline Tensors unpooled(const Call& c) {
 
 // Padding and sampling.
 
+// What releases without a function of that name are given: of two, a call takes the
+// one that says the type of its last parameter.
+namespace before {
+inline Sizes pad_shape_check(const at::Tensor& self, at::IntArrayRef padding, int64_t k, ...) {
+  TORCH_CHECK(static_cast<int64_t>(padding.size()) == 2 * k, "padding size is expected to be ", 2 * k, ", but got: ", padding.size());
+  TORCH_CHECK(self.dim() == k + 1 || self.dim() == k + 2, "Expected ", k + 1, "D or ", k + 2, "D input with nonzero sizes, but got: ", self.sizes());
+  Sizes sizes = self.sizes().vec();
+  for (int64_t i = 0; i < k; i++) {
+    int64_t& n = sizes[self.dim() - 1 - i];
+    n += padding[2 * i] + padding[2 * i + 1];
+    TORCH_CHECK(n >= 1, "input ", self.sizes(), " is too small for padding ", padding);
+  }
+  return sizes;
+}
+}  // namespace before
+
 inline Tensors padded(const Call& c, int64_t k, bool reflection, int64_t channels_last_dims) {
+  using namespace at::native::padding;
+  using namespace before;
   const at::Tensor self = c.t("self");
-  const auto sizes = at::native::padding::pad_shape_check(self, c.ints("padding"), k, reflection);
+  const Sizes padding = c.ints("padding");
+  const auto sizes = pad_shape_check(self, at::IntArrayRef(padding), k, reflection);
   return {fresh(sizes, self, {}, suggested(self, channels_last_dims))};
 }
 

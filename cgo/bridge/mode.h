@@ -5,6 +5,7 @@
 #include <ATen/functorch/DynamicLayer.h>
 #include <c10/core/AutogradState.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/core/StreamGuard.h>
 
 #include "tfx.h"
 #include "warn.h"
@@ -119,12 +120,18 @@ class Usual {
   Threads threads_;
 };
 
+// stream_of is the stream of a mode that has one.
+inline c10::Stream stream_of(const tfx_mode& m) {
+  return c10::Stream(c10::Stream::UNSAFE, c10::Device(static_cast<c10::DeviceType>(m.device), static_cast<c10::DeviceIndex>(m.device_index)), m.stream);
+}
+
 // A Scope holds one call's mode. Without a mode: no gradients, ordinary tensors,
 // one thread. Inference mode comes first, since it sets the gradient mode too.
 class Scope {
  public:
   explicit Scope(const tfx_mode* m) : usual_(m != nullptr && (m->flags & TFX_GRAD) != 0, m == nullptr ? 1 : m->threads) {
     if (m == nullptr) return;
+    if (m->flags & TFX_STREAM) stream_.emplace(stream_of(*m));
     if (m->flags & TFX_INFERENCE) inference_.emplace(true);
     if (m->flags & TFX_AUTOCAST) autocast_.emplace(*m);
     if (m->vmap_levels > 0) vmap_.emplace(*m);
@@ -132,6 +139,7 @@ class Scope {
 
  private:
   Usual usual_;
+  std::optional<c10::StreamGuard> stream_;
   std::optional<c10::InferenceMode> inference_;
   std::optional<Autocast> autocast_;
   std::optional<Vmap> vmap_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "delegated.h"
+#include "device.h"
 #include "lanes.h"
 #include "operator.h"
 #include "planwatch.h"
@@ -148,6 +149,9 @@ struct Plan {
   int64_t regions = 0;  // steps that delegates do
   bool below_autograd = false;
   Fusion fusion = Fusion::kNone;
+  std::optional<c10::Device> device;  // where it runs; none for where its tensors are
+  bool host_results = false;          // of a device: results are copied to the CPU
+  uint64_t graphs = 0;                // of a device: how many shape classes are captured, a frame
   Layouts layouts;
 };
 
@@ -163,6 +167,12 @@ class PlanReader {
     slots_ = p->slots;
     p->below_autograd = in_.raw() != 0;
     p->fusion = static_cast<Fusion>(count(2));
+    if (in_.raw() != 0) {
+      const auto kind = static_cast<int32_t>(in_.raw());
+      p->device = device_of(kind, static_cast<int32_t>(in_.raw()));
+      p->host_results = in_.raw() != 0;
+      p->graphs = count(1u << 10);
+    }
     p->pinned.resize(p->slots);
     for (const int32_t s : slot_list()) p->pinned[s] = 1;
     p->inputs = slot_list();
@@ -337,10 +347,11 @@ class PlanReader {
   // that require gradients.
   static bool backends(const Plan& p) {
     static const std::unordered_set<std::string> refusing = {"aten::detach_", "aten::resize_", "aten::resize_as_", "aten::set_data"};
+    const c10::DispatchKey key = p.device ? c10::computeDispatchKey(c10::kFloat, c10::kStrided, *p.device) : c10::DispatchKey::CPU;
     for (const Step& s : p.steps) {
       for (const Overload& o : s.overloads) {
         if (refusing.count(o.op->handle.schema().name()) > 0) return false;
-        if (!o.op->handle.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) return false;
+        if (!o.op->handle.hasComputedKernelForDispatchKey(key)) return false;
       }
     }
     return true;

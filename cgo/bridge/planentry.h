@@ -4,6 +4,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include "error.h"
+#include "plandevice.h"
 #include "planrun.h"
 
 namespace tfx {
@@ -28,20 +29,6 @@ inline void frame_release(uint64_t frame) noexcept { delete reinterpret_cast<Fra
 inline void frame_clear(uint64_t frame) noexcept { reinterpret_cast<Frame*>(frame)->clear(); }
 inline void frame_stop(uint64_t frame) noexcept { reinterpret_cast<Frame*>(frame)->stop.store(1, std::memory_order_relaxed); }
 
-// give hands slots over. Those of a run that is done are moved, so that what a
-// result alone owns is known.
-inline void give(Frame& f, const std::vector<int32_t>& slots, bool move, Writer& out) {
-  for (const int32_t s : slots) {
-    if (move) {
-      c10::IValue v = std::move(f.slots[s]);
-      f.slots[s] = c10::IValue();
-      v.isCapsule() ? out.head(TFX_ABSENT) : out.value(std::move(v));
-    } else {
-      f.slots[s].isCapsule() ? out.head(TFX_ABSENT) : out.value(c10::IValue(f.slots[s]));
-    }
-  }
-}
-
 inline void put(Frame& f, const uint64_t* in, uint64_t nin) {
   Reader values(in, nin);
   while (!values.done()) {
@@ -65,6 +52,7 @@ inline int32_t frame_run(uint64_t frame, const tfx_mode* m, const uint64_t* in, 
     std::optional<at::AutoDispatchBelowAutograd> below;
     if (f.plan->below_autograd) below.emplace();
     put(f, in, nin);
+    if (f.plan->device) return DeviceRun(f, m).run(*run, out);
     Runner runner(f);
     if (run->resume != 0) {
       runner.resume();
@@ -73,13 +61,8 @@ inline int32_t frame_run(uint64_t frame, const tfx_mode* m, const uint64_t* in, 
       runner.start();
     }
     run->stop = runner.run();
-    if (run->stop == TFX_STOP_DONE) {
-      runner.finish();
-      give(f, f.plan->steps[f.at].slots, true, out);
-      f.regions.clear();
-    } else if (run->stop == TFX_STOP_GO) {
-      give(f, f.plan->steps[f.at].slots, false, out);
-    }
+    if (run->stop == TFX_STOP_DONE) runner.finish();
+    give_stopped(f, *run, out);
   });
   run->at = f.at;
   run->overload = f.overload;
@@ -97,6 +80,20 @@ inline int32_t frame_values(uint64_t frame, const uint64_t* slots, uint64_t nslo
       list.push_back(static_cast<int32_t>(slots[i]));
     }
     give(f, list, false, out);
+  });
+}
+
+// frame_graphs writes for each shape class of a frame on a device how often it ran
+// step by step, what has become of it, and why it is not captured.
+inline int32_t frame_graphs(uint64_t frame, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+  return guarded(w, n, o, [&](Writer& out) {
+    for (const GraphClass& c : reinterpret_cast<Frame*>(frame)->device.classes.all()) {
+      out.head(TFX_INT);
+      out.word(static_cast<uint64_t>(c.runs));
+      out.head(TFX_INT);
+      out.word(c.state);
+      out.str(c.why);
+    }
   });
 }
 

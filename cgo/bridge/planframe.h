@@ -5,6 +5,7 @@
 
 #include "fuserun.h"
 #include "plan.h"
+#include "plangraphs.h"
 
 namespace tfx {
 
@@ -22,6 +23,7 @@ struct Frame {
     regions.clear();
     for (GroupRun& g : groups) g.clear();
     watch.reset();
+    device.clear();
     at = 0;
     stop.store(0, std::memory_order_relaxed);
   }
@@ -41,9 +43,31 @@ struct Frame {
   std::atomic<int32_t> stop{0};
   Grants grants;
   bool kept = false;  // an operator has kept memory of the block
+  FrameDevice device;            // of a plan on a device
 };
 
 // value_of is what an operand stands for in a run. A list has no value of its own.
 inline const c10::IValue& value_of(const Frame& f, const Operand& o) { return o.kind == Operand::kSlot ? f.slots[o.slot] : o.value; }
+
+// give hands slots over. Those of a run that is done are moved, so that what a
+// result alone owns is known.
+inline void give(Frame& f, const std::vector<int32_t>& slots, bool move, Writer& out) {
+  for (const int32_t s : slots) {
+    if (move) {
+      c10::IValue v = std::move(f.slots[s]);
+      f.slots[s] = c10::IValue();
+      v.isCapsule() ? out.head(TFX_ABSENT) : out.value(std::move(v));
+    } else {
+      f.slots[s].isCapsule() ? out.head(TFX_ABSENT) : out.value(c10::IValue(f.slots[s]));
+    }
+  }
+}
+
+// give_stopped hands over what a run that has stopped asks for, or its results.
+inline void give_stopped(Frame& f, const tfx_run& run, Writer& out) {
+  if (run.stop == TFX_STOP_CANCELLED) return;
+  give(f, f.plan->steps[f.at].slots, run.stop == TFX_STOP_DONE, out);
+  if (run.stop == TFX_STOP_DONE) f.regions.clear();
+}
 
 }  // namespace tfx

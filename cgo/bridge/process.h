@@ -81,18 +81,6 @@ inline void generator_release(uint64_t g) noexcept { GeneratorPtr::reclaim(reint
 
 inline void object_release(uint64_t obj) noexcept { delete reinterpret_cast<c10::IValue*>(obj); }
 
-// open_cuda loads libtorch's CUDA half, globally: its own libraries look for its
-// symbols. Loading registers the device; its count is the driver's answer.
-inline int32_t open_cuda(const char* path, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
-  return guarded(w, n, o, [&](Writer& out) {
-    watch_warnings();
-    if (dlopen(path, RTLD_NOW | RTLD_GLOBAL) == nullptr) throw std::runtime_error(dlerror());
-    if (!c10::impl::hasDeviceGuardImpl(c10::kCUDA)) throw std::runtime_error(std::string(path) + " registers no CUDA device");
-    out.head(TFX_INT);
-    out.word(c10::impl::getDeviceGuardImpl(c10::kCUDA)->deviceCount());
-  });
-}
-
 inline int32_t info(uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer& out) {
     std::ostringstream s;

@@ -98,9 +98,9 @@ inline int32_t tensor_view(uint64_t base, int32_t dtype, const int64_t* sizes, c
   });
 }
 
-inline int32_t tensor_bytes(uint64_t handle, void* dst, uint64_t cap, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+inline int32_t tensor_bytes(const tfx_mode* m, uint64_t handle, void* dst, uint64_t cap, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer& out) {
-    Scope scope(nullptr);
+    Scope scope(m);
     at::Tensor t = unwrapped(tensor(handle));
     Recording::check_read(t);
     Unseen unseen;

@@ -84,6 +84,9 @@ typedef struct tfx_mode {
   int32_t reserved;
   int64_t vmap_size[TFX_MAX_VMAP];
   int64_t vmap_randomness[TFX_MAX_VMAP];
+  int32_t device;  // kind and index in c10's numbers
+  int32_t device_index;
+  int64_t stream;  // on that device, as stream_new has named it
 } tfx_mode;
 
 enum tfx_flag {
@@ -92,6 +95,7 @@ enum tfx_flag {
   TFX_AUTOCAST = 4,           // autocast_device and autocast_dtype are set
   TFX_AUTOCAST_ENABLED = 8,   // on or off, as autocast(enabled=False) inside another
   TFX_AUTOCAST_NO_CACHE = 16,
+  TFX_STREAM = 32,  // device, device_index and stream are set
 };
 
 // What the steps of a plan do. See plan.h for how they are written.
@@ -147,6 +151,13 @@ enum tfx_record_flag {
   TFX_RECORD_BARE = 8,  // nothing is computed
 };
 
+// What has become of a shape class of a plan on a device.
+enum tfx_graph_state {
+  TFX_GRAPH_WARMING = 0,   // runs step by step
+  TFX_GRAPH_CAPTURED = 1,  // is replayed
+  TFX_GRAPH_REFUSED = 2,   // runs step by step for good
+};
+
 // tfx_api is the function table. No function keeps a pointer that it was given,
 // except from_memory its memory; none calls back; none throws. mode may be null:
 // no gradients, one thread.
@@ -175,7 +186,7 @@ typedef struct tfx_api {
   int32_t (*tensor_new)(int32_t dtype, const int64_t* sizes, uint64_t ndim, const void* data, uint64_t nbytes, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*tensor_from_memory)(int32_t dtype, void* mem, uint64_t nbytes, const int64_t* sizes, const int64_t* strides, uint64_t ndim, int64_t offset, uint64_t id, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*tensor_view)(uint64_t base, int32_t dtype, const int64_t* sizes, const int64_t* strides, uint64_t ndim, int64_t offset, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
-  int32_t (*tensor_bytes)(uint64_t t, void* dst, uint64_t cap, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // one word: bytes copied
+  int32_t (*tensor_bytes)(const tfx_mode* m, uint64_t t, void* dst, uint64_t cap, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // one word: bytes copied
   int32_t (*tensor_data)(uint64_t t, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                            // one word: address
   int32_t (*wrapped_number)(const uint64_t* arg, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*is_alias)(uint64_t a, uint64_t b) TFX_NOEXCEPT;
@@ -220,8 +231,15 @@ typedef struct tfx_api {
   void (*generator_release)(uint64_t g) TFX_NOEXCEPT;
   void (*object_release)(uint64_t obj) TFX_NOEXCEPT;
 
-  // the process
+  // devices, by c10's numbers of kinds
   int32_t (*open_cuda)(const char* path, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // INT devices
+  int32_t (*open_graphs)(const char* path, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // the second library, see graphs.h
+  int32_t (*device_count)(int32_t kind) TFX_NOEXCEPT;
+  int32_t (*stream_new)(int32_t kind, int32_t index, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // one word: its number on the device; the device is ready afterwards
+  int32_t (*device_synchronize)(int32_t kind, int32_t index, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*device_memory)(int32_t kind, int32_t index, int32_t trim, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // words: bytes allocated, their peak, reserved, inactive; trim: gives back what is not used, before
+
+  // the process
   int32_t (*info)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                        // STR: key TAB value lines, then the build configuration
   int32_t (*warnings)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                    // STR, one NUL-ended text each; emptied
   int32_t (*set_deterministic)(int32_t on, int32_t warn_only, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
@@ -239,6 +257,7 @@ typedef struct tfx_api {
   int32_t (*frame_run)(uint64_t frame, const tfx_mode* m, const uint64_t* in, uint64_t nin, tfx_run* run, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*frame_put)(uint64_t frame, const uint64_t* in, uint64_t nin, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*frame_values)(uint64_t frame, const uint64_t* slots, uint64_t nslots, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
+  int32_t (*frame_graphs)(uint64_t frame, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // for each shape class: INT runs, INT tfx_graph_state, STR why it was refused
 } tfx_api;
 
 // tfx_get_api is the only symbol of the library.

@@ -21,7 +21,8 @@ type library struct {
 // A bridge is the library between Go and libtorch, and how to see that it works.
 type bridge struct {
 	library
-	abi int
+	abi    int
+	graphs *library // which captures CUDA graphs, and lies beside the bridge; nil for none
 	// try loads a compiled bridge with the libtorch in libDir and runs an operator
 	try func(file, libDir string) (*Facts, error)
 }

@@ -98,7 +98,7 @@ func (b *library) compile(ctx context.Context, cxx *compiler, includeDirs []stri
 	if err := writeFS(dir, b.sources); err != nil {
 		return err
 	}
-	out := filepath.Join(dir, b.name)
+	out := filepath.Join(dir, filepath.Base(file))
 	var log bytes.Buffer
 	task := show.Begin("compile "+b.what+" with "+cxx.args[0], 0)
 	for _, args := range b.steps(includeDirs, libDir, out) {

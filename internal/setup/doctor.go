@@ -23,6 +23,9 @@ type Facts struct {
 	Threads int    `json:"threads"`            // that one operator may use
 	CUDA    int    `json:"cuda_devices"`       // devices that programs can use
 	CUDAWhy string `json:"cuda_why,omitempty"` // why there is none
+	// GraphsWhy says why CUDA graphs are not captured where there are devices, "" where
+	// they are.
+	GraphsWhy string `json:"cuda_graphs_why,omitempty"`
 }
 
 // extra are the facts as a record keeps them, so that a second set-up can tell
@@ -36,13 +39,17 @@ func (f *Facts) extra() map[string]string {
 
 // CUDAText says whether CUDA can be used, and why not.
 func (f *Facts) CUDAText() string {
-	switch f.CUDA {
-	case 0:
+	if f.CUDA == 0 {
 		return "no: " + f.CUDAWhy
-	case 1:
-		return "1 device"
 	}
-	return strconv.Itoa(f.CUDA) + " devices"
+	text := "1 device"
+	if f.CUDA > 1 {
+		text = strconv.Itoa(f.CUDA) + " devices"
+	}
+	if f.GraphsWhy != "" {
+		return text + ", no graphs: " + f.GraphsWhy
+	}
+	return text + ", graphs"
 }
 
 // A Diagnosis is what [Diagnose] found.

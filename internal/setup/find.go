@@ -32,6 +32,25 @@ func (t *tree) includeDirs() []string {
 	return []string{include, filepath.Join(include, "torch", "csrc", "api", "include")}
 }
 
+// cudaDirs returns the folders that hold the headers of CUDA's runtime: of the
+// packages beside torch, in the two layouts that they have had, else of CUDA's own
+// installation. Empty where there are none.
+func (t *tree) cudaDirs() []string {
+	beside := filepath.Join(filepath.Dir(t.dir), "nvidia")
+	for _, place := range [][]string{
+		{filepath.Join(beside, "cu13", "include")},
+		{filepath.Join(beside, "cu12", "include")},
+		{filepath.Join(beside, "cuda_runtime", "include"), filepath.Join(beside, "cuda_nvcc", "include")},
+		{filepath.Join(os.Getenv("CUDA_HOME"), "include")},
+		{"/usr/local/cuda/include"},
+	} {
+		if isFile(filepath.Join(place[0], "cuda_runtime_api.h")) {
+			return place
+		}
+	}
+	return nil
+}
+
 // openTree looks at dir and returns the libtorch in it. The error says what is
 // not there.
 func openTree(dir string, source install.Source) (*tree, error) {

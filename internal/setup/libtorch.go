@@ -14,6 +14,7 @@ import (
 // theBridge is the bridge of this module.
 var theBridge = &bridge{
 	library: library{"the bridge", libtorch.BridgeName(), libtorch.Sources(), libtorch.CompileSteps},
+	graphs:  &library{"the library for CUDA graphs", libtorch.GraphsName, libtorch.Sources(), libtorch.GraphsSteps},
 	abi:     libtorch.ABI,
 	try: func(file, libDir string) (*Facts, error) {
 		if err := libtorch.OpenBridge(file, libDir); err != nil {
@@ -28,7 +29,7 @@ var theBridge = &bridge{
 		}
 		return &Facts{
 			Torch: info.TorchVersion, Bridge: info.BridgeVersion, CPU: info.CPUCapability, BLAS: info.BLAS,
-			OneDNN: info.OneDNN, Threads: info.Threads, CUDA: info.CUDADevices, CUDAWhy: info.CUDAWhy,
+			OneDNN: info.OneDNN, Threads: info.Threads, CUDA: info.CUDADevices, CUDAWhy: info.CUDAWhy, GraphsWhy: info.GraphsWhy,
 		}, nil
 	},
 }

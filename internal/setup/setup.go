@@ -134,7 +134,7 @@ func (s *session) current(ctx context.Context) (*Result, error) {
 		version = cxx.version
 	}
 	key, err := s.bridge.bridgeKey(t, version)
-	if err != nil || key != rec.BridgeKey {
+	if err != nil || key != rec.BridgeKey || s.graphsMissing(t, rec.Bridge) && rec.Extra["graphs"] == "" {
 		return nil, err
 	}
 	if ok, err := s.delegateIsCurrent(rec, t, version); !ok || err != nil {
@@ -197,6 +197,18 @@ func (s *session) install(ctx context.Context) (*Result, error) {
 		}
 		s.show.Say(fmt.Sprintf("bridge: compiled by %s in %.0f s", cxx, time.Since(start).Seconds()))
 	}
+	var noGraphs string
+	if s.graphsMissing(t, file) {
+		// what is faster with it works without
+		err := s.bridge.graphs.compile(ctx, cxx, append(t.includeDirs(), t.cudaDirs()...), t.libDir(), s.graphsFile(file), s.stage, s.show)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			noGraphs = err.Error()
+			s.show.Say("no CUDA graphs: " + noGraphs)
+		}
+	}
 	rec := &install.Record{
 		Format:       install.Format,
 		TorchVersion: t.version,
@@ -218,6 +230,9 @@ func (s *session) install(ctx context.Context) (*Result, error) {
 		return nil, explainLoad(err, rec)
 	}
 	rec.Extra = facts.extra()
+	if noGraphs != "" {
+		rec.Extra["graphs"] = noGraphs
+	}
 	if err := s.addDelegate(ctx, cxx, t, rec); err != nil {
 		return nil, err
 	}
@@ -225,6 +240,16 @@ func (s *session) install(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	return &Result{Home: s.home, Record: rec, Changed: true}, nil
+}
+
+// graphsFile is where the library that captures CUDA graphs lies.
+func (s *session) graphsFile(bridge string) string {
+	return filepath.Join(filepath.Dir(bridge), s.bridge.graphs.name)
+}
+
+// graphsMissing reports whether that library could be compiled and is not there.
+func (s *session) graphsMissing(t *tree, bridge string) bool {
+	return s.bridge.graphs != nil && t.cuda && runtime.GOOS == "linux" && len(t.cudaDirs()) > 0 && !isFile(s.graphsFile(bridge))
 }
 
 // find returns the libtorch to use: given, Python's, unpacked before, or

@@ -48,6 +48,14 @@ func torchCUDA(w wheel) component {
 	}, 550e6}
 }
 
+// cudaHeaders are what the library that captures CUDA graphs is compiled with.
+func cudaHeaders(w wheel) component {
+	return component{"cuda-headers", w, nil, func(file string) bool {
+		dir, base := path.Split(file)
+		return strings.HasPrefix(dir, "nvidia/") && strings.HasSuffix(dir, "/include/") && (strings.HasSuffix(base, ".h") || strings.HasSuffix(base, ".hpp"))
+	}, 4e6}
+}
+
 // nvidia is a wheel of which only the libraries are unpacked; libs names them, or
 // is empty for all.
 func nvidia(w wheel, unpacked int64, libs ...string) component {
@@ -71,11 +79,12 @@ var platforms = []platform{
 		goos: "linux", goarch: "amd64", tested: true, glibc: [2]int{2, 28}, delegate: theDelegate,
 		cpu: []component{
 			torchCPU(torchLinuxAMD64, 510e6, "torch/lib/libtorch_cpu.so", "torch/lib/libc10.so"),
-			nvidia(wheel{"nvidia-cuda-runtime", "13.2.86", "manylinux2014_x86_64", "3498247680dfddce31bad102af7e3e26fc795342a3cac64722bb0fa95e7f60f0", 2323576}, 1e6, "libcudart.so.13"),
+			nvidia(cudartLinuxAMD64, 1e6, "libcudart.so.13"),
 			nvidia(wheel{"nvidia-cuda-cupti", "13.2.86", "manylinux_2_25_x86_64", "8fa29f15dd8336181f961764d9d95236fc6b931dd0c8fcf8cd70aab0c310b586", 11988600}, 6e6, "libcupti.so.13"),
 		},
 		cuda: []component{
 			torchCUDA(torchLinuxAMD64),
+			cudaHeaders(cudartLinuxAMD64),
 			nvidia(wheel{"nvidia-cublas", "13.4.1.3", "manylinux_2_27_x86_64", "a5917cb642cfb07f4a0231ee16aec7e2e0357d8cb8b1b78a0c9c68dba3e6afc7", 404870805}, 564e6),
 			nvidia(wheel{"nvidia-cuda-nvrtc", "13.2.86", "manylinux_2_12_x86_64", "8111c5130e967b78222ea2124145f8efe9ce201b752b2579a2513100a53be1c5", 47018468}, 120e6),
 			nvidia(wheel{"nvidia-cudnn-cu13", "9.26.0.51", "manylinux_2_27_x86_64", "9c976d539786698c71d6bcdbe2053b7485fae062ff7e1215d2f2ff67b1a2149a", 519150073}, 888e6),
@@ -94,11 +103,12 @@ var platforms = []platform{
 		goos: "linux", goarch: "arm64", glibc: [2]int{2, 28},
 		cpu: []component{
 			torchCPU(torchLinuxARM64, 430e6, "torch/lib/libtorch_cpu.so", "torch/lib/libc10.so"),
-			nvidia(wheel{"nvidia-cuda-runtime", "13.2.86", "manylinux2014_aarch64", "37844957894bfdecf90243568d21a2cb251b66106915b71459a23c8e6ef2da69", 2300000}, 1e6, "libcudart.so.13"),
+			nvidia(cudartLinuxARM64, 1e6, "libcudart.so.13"),
 			nvidia(wheel{"nvidia-cuda-cupti", "13.2.86", "manylinux_2_25_aarch64", "d9a5c133f73fcb9013f3ada0da6fb54d4117618d81f3f5a0419417ea6ee829d4", 12000000}, 6e6, "libcupti.so.13"),
 		},
 		cuda: []component{
 			torchCUDA(torchLinuxARM64),
+			cudaHeaders(cudartLinuxARM64),
 			nvidia(wheel{"nvidia-cublas", "13.4.1.3", "manylinux_2_27_aarch64", "4eb1472bf92b741e7cf24da7978dde251b58ddec2092d9f6a04f3623eb4e9a15", 405e6}, 564e6),
 			nvidia(wheel{"nvidia-cuda-nvrtc", "13.2.86", "manylinux2014_aarch64", "1e5d7b411a2eb83f5c71c98d58133a763fc9fa86a4241ee320c5c4782d9ad1fd", 47e6}, 120e6),
 			nvidia(wheel{"nvidia-cudnn-cu13", "9.26.0.51", "manylinux_2_27_aarch64", "8e5b4f5eccff721416f70ecf4353172fc4d5cdd8ca869fe6f983a4a5b0147b20", 519e6}, 888e6),
@@ -123,8 +133,10 @@ var platforms = []platform{
 }
 
 var (
-	torchLinuxAMD64 = wheel{"torch", TorchVersion, "manylinux_2_28_x86_64", "48c2d861134c0b5697c7602cb5ffa68f62a2989fdcd1717e593356f67996ca1e", 539136850}
-	torchLinuxARM64 = wheel{"torch", TorchVersion, "manylinux_2_28_aarch64", "58ce2ebfb3430941353109a85be63ee8e941da22f13daa2c43344eeb51c81e06", 483605887}
+	torchLinuxAMD64  = wheel{"torch", TorchVersion, "manylinux_2_28_x86_64", "48c2d861134c0b5697c7602cb5ffa68f62a2989fdcd1717e593356f67996ca1e", 539136850}
+	cudartLinuxAMD64 = wheel{"nvidia-cuda-runtime", "13.2.86", "manylinux2014_x86_64", "3498247680dfddce31bad102af7e3e26fc795342a3cac64722bb0fa95e7f60f0", 2323576}
+	cudartLinuxARM64 = wheel{"nvidia-cuda-runtime", "13.2.86", "manylinux2014_aarch64", "37844957894bfdecf90243568d21a2cb251b66106915b71459a23c8e6ef2da69", 2300000}
+	torchLinuxARM64  = wheel{"torch", TorchVersion, "manylinux_2_28_aarch64", "58ce2ebfb3430941353109a85be63ee8e941da22f13daa2c43344eeb51c81e06", 483605887}
 )
 
 // pythonTag selects which of a project's wheels is meant where there is one per
