@@ -5,6 +5,7 @@ import (
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/export"
+	"github.com/torchfx-go/torchfx/internal/redirect"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -136,7 +137,10 @@ func (c *loadConfig) setUp() error {
 		}
 	}
 	for _, d := range []*ir.Device{c.device, c.weights} {
-		if err := reachable(d); err != nil {
+		if d == nil {
+			continue
+		}
+		if err := libtorch.CheckDevice(*d); err != nil {
 			return err
 		}
 	}
@@ -145,24 +149,6 @@ func (c *loadConfig) setUp() error {
 		return err
 	}
 	c.export = append(c.export, export.Operators(operators))
-	return nil
-}
-
-// reachable says what keeps a CUDA device from being used, which libtorch itself
-// would tell of each tensor as a missing kernel.
-func reachable(d *ir.Device) error {
-	if d == nil || d.Kind() != ir.DeviceCUDA {
-		return nil
-	}
-	info, err := libtorch.GetInfo()
-	switch {
-	case err != nil:
-		return err
-	case !info.CUDA:
-		return ir.Errorf(ir.ErrMissing, "device %s: no CUDA: %s; `torchfx setup --cuda` fetches libtorch's half, `torchfx doctor` says what is used", d, info.CUDAWhy)
-	case d.Index() >= info.CUDADevices:
-		return ir.Errorf(ir.ErrValue, "device %s: expected an index below %d, the number of devices", d, info.CUDADevices)
-	}
 	return nil
 }
 
@@ -184,7 +170,7 @@ func newProgram(path string, file *export.Program, c loadConfig) (*Program, erro
 		p.guards = file.Guards
 	}
 	if c.device != nil {
-		p.notes = append(p.notes[:len(p.notes):len(p.notes)], redirect(module, *c.device)...)
+		p.notes = append(p.notes[:len(p.notes):len(p.notes)], redirect.Module(module, *c.device)...)
 	}
 	if c.shown {
 		p.state = &state{file: file}

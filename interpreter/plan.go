@@ -47,6 +47,7 @@ type Plan struct {
 	frames  chan *planFrame
 	workers chan struct{}            // one taken by each run; nil for no bound
 	check   func(leaves []any) error // nil for none
+	device  *deviceSide              // nil where the plan runs where its tensors are
 
 	mu     sync.RWMutex // held for reading by runs, for writing by Close
 	closed bool
@@ -70,6 +71,7 @@ type planConfig struct {
 	fusion  libtorch.PlanFusion
 	workers int
 	check   func(leaves []any) error
+	device  deviceConfig
 }
 
 // PlanGraph compiles g instead of the module's own graph, with the module's
@@ -113,7 +115,7 @@ func PlanCheck(check func(leaves []any) error) PlanOption {
 // fail in a run, an operator that libtorch lacks or an attribute that is missing,
 // is reported at once. It needs libtorch.
 func Compile(m *ir.GraphModule, opts ...PlanOption) (*Plan, error) {
-	c := planConfig{graph: m.Graph(), fusion: libtorch.PlanFuse}
+	c := planConfig{fusion: libtorch.PlanFuse}
 	c.mode.Threads = 1
 	for _, o := range opts {
 		o(&c)
@@ -124,15 +126,34 @@ func Compile(m *ir.GraphModule, opts ...PlanOption) (*Plan, error) {
 	if err := libtorch.Open(); err != nil {
 		return nil, err
 	}
-	p := &Plan{module: m, graph: c.graph, mode: c.mode, check: c.check, in: New(m, WithMode(c.mode)), frames: make(chan *planFrame, 2*runtime.GOMAXPROCS(0))}
+	device, m, err := c.onDevice(m)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.compile(m, device)
+	if err != nil {
+		device.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (c *planConfig) compile(m *ir.GraphModule, device *deviceSide) (*Plan, error) {
+	if c.graph == nil {
+		c.graph = m.Graph()
+	}
+	p := &Plan{module: m, device: device, graph: c.graph, mode: c.mode, check: c.check, in: New(m, WithMode(c.mode)), frames: make(chan *planFrame, 2*runtime.GOMAXPROCS(0))}
 	p.vmap = changesMode(m, map[*ir.GraphModule]bool{})
-	lw := &lowerer{regions: []region{{parent: -1}}, modes: []libtorch.Mode{c.mode}, goOnly: p.vmap}
+	lw := &lowerer{regions: []region{{parent: -1}}, modes: []libtorch.Mode{c.mode}, goOnly: p.vmap, staged: device != nil}
 	defer lw.close()
 	program := p.lower(lw)
 	if err := errors.Join(lw.faults...); err != nil {
 		return nil, err
 	}
 	program.Fusion = c.fusion
+	if device != nil {
+		program.Device = device.program(lw.steps[p.first:])
+	}
 	native, err := libtorch.NewPlan(program)
 	if err != nil {
 		return nil, err
@@ -162,7 +183,7 @@ func (p *Plan) lower(lw *lowerer) *libtorch.PlanProgram {
 	p.output = lw.graphOf(p.graph, p.module, args, nil)
 	seen := map[int]bool{}
 	eachCell(p.output, func(c int) {
-		if c >= len(p.inputs) && !seen[c] {
+		if (c >= len(p.inputs) || lw.staged) && !seen[c] {
 			seen[c] = true
 			p.results = append(p.results, c)
 		}
@@ -273,6 +294,7 @@ func (p *Plan) Close() error {
 		return nil
 	}
 	p.closed = true
+	p.device.close()
 	for {
 		select {
 		case f := <-p.frames:
@@ -287,13 +309,11 @@ func (p *Plan) Close() error {
 func (p *Plan) run(ctx context.Context, args []any) (any, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if p.closed {
-		return nil, ir.Errorf(ir.ErrClosed, "run: expected an open plan, got one that is closed")
+	if err := p.admit(args); err != nil {
+		return nil, err
 	}
-	if p.check != nil {
-		if err := p.check(args); err != nil {
-			return nil, err
-		}
+	if p.device != nil {
+		return p.runOnDevice(ctx, pyValues(args))
 	}
 	args, err := pyValues(args)
 	if err != nil {
@@ -315,6 +335,17 @@ func (p *Plan) run(ctx context.Context, args []any) (any, error) {
 	return f.run(ctx, args)
 }
 
+// admit says what is wrong with a run on args before it begins.
+func (p *Plan) admit(args []any) error {
+	if p.closed {
+		return ir.Errorf(ir.ErrClosed, "run: expected an open plan, got one that is closed")
+	}
+	if p.check != nil {
+		return p.check(args)
+	}
+	return nil
+}
+
 // frame takes a frame that is idle, or makes one.
 func (p *Plan) frame() (*planFrame, error) {
 	select {
@@ -322,11 +353,17 @@ func (p *Plan) frame() (*planFrame, error) {
 		return f, nil
 	default:
 	}
+	return p.newFrame(nil)
+}
+
+// newFrame makes a frame for runs whose work goes to a stream, nil for none.
+func (p *Plan) newFrame(s *libtorch.Stream) (*planFrame, error) {
 	native, err := p.native.NewFrame()
 	if err != nil {
 		return nil, err
 	}
-	f := &planFrame{plan: p, native: native, cells: make([]cell, len(p.slots)), owners: owners{}}
+	f := &planFrame{plan: p, mode: p.mode, native: native, cells: make([]cell, len(p.slots)), owners: owners{}}
+	f.mode.Stream = s
 	f.r = Run{in: p.in, frame: &frame{cells: f.cells, owners: f.owners}, handler: Default{}}
 	return f, nil
 }

@@ -44,6 +44,9 @@ func (p *Plan) Dump() (string, error) {
 		}
 	}
 	fmt.Fprintf(&b, "plan of %s: %d steps, %d of them in Go, %d slots, %d inputs\n", p.module.ClassName(), len(p.steps), goes, len(p.slots), len(p.inputs))
+	if p.device != nil {
+		fmt.Fprintln(&b, p.device)
+	}
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "step\tnode\tby\tkernel\treads\twrites\tfrees")
 	for i := range p.steps {

@@ -78,7 +78,8 @@ type lowerer struct {
 	// A constant gets other sizes or strides in a run: those of the inputs do not say
 	// what those of other values are.
 	reshapes bool
-	given    int // the first slots, which are the inputs
+	given    int  // the first slots, which are the inputs
+	staged   bool // the bridge has other values for them than Go
 }
 
 // slot makes a slot for a value of the current node.
@@ -353,12 +354,13 @@ func (lw *lowerer) inlines() bool { return lw.depth < maxPlanDepth && len(lw.ste
 // slots that the output reads.
 func (lw *lowerer) finish(results []int) *libtorch.PlanProgram {
 	done := lw.emit(planStep{PlanStep: libtorch.PlanStep{Code: libtorch.PlanDone, Slots: results}})
+	checks := lw.checks()
 	for i := range lw.steps {
 		s := &lw.steps[i]
 		s.reads = nil
 		seen := map[int]bool{}
 		read := func(c int) {
-			if c >= lw.given && !seen[c] { // the inputs are in Go's hands already
+			if (c >= lw.given || lw.staged && i >= checks) && !seen[c] { // the inputs are in Go's hands already
 				seen[c] = true
 				s.reads = append(s.reads, c)
 			}
@@ -397,6 +399,35 @@ func (lw *lowerer) finish(results []int) *libtorch.PlanProgram {
 		p.Steps = append(p.Steps, lw.steps[i].PlanStep)
 	}
 	return p
+}
+
+// checks counts the steps at the beginning that Go does for their errors alone, and
+// that read nothing but the inputs: the guards of an exported program. They may look at
+// arguments as the caller gave them, see beforeTheRun.
+func (lw *lowerer) checks() int {
+	read := map[int]bool{}
+	for i := range lw.steps {
+		for _, c := range lw.steps[i].readSlots() {
+			read[c] = true
+		}
+	}
+	for i := range lw.steps {
+		s := &lw.steps[i]
+		if s.Code != libtorch.PlanGo {
+			return i
+		}
+		for _, c := range s.Results {
+			if read[c] {
+				return i
+			}
+		}
+		for _, c := range s.readSlots() {
+			if c >= lw.given {
+				return i
+			}
+		}
+	}
+	return len(lw.steps)
 }
 
 // touch notes that step i reads or writes slot c. From outside, a region is one

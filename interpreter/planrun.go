@@ -13,6 +13,7 @@ import (
 // does, the result. It is reused.
 type planFrame struct {
 	plan   *Plan
+	mode   libtorch.Mode // of its runs: the plan's, and the stream
 	native *libtorch.Frame
 	cells  []cell // by slot: the inputs, and what Go is given or keeps
 	owners owners
@@ -25,7 +26,7 @@ type planFrame struct {
 // run runs the plan on one value per placeholder.
 func (f *planFrame) run(ctx context.Context, args []any) (out any, err error) {
 	p := f.plan
-	f.r.ctx, f.r.mode, f.r.args = ctx, p.mode, args
+	f.r.ctx, f.r.mode, f.r.args = ctx, f.mode, args
 	ended := false
 	defer func() {
 		if !ended {
@@ -64,7 +65,7 @@ func (f *planFrame) run(ctx context.Context, args []any) (out any, err error) {
 			f.carry(i, f.cells[i].value)
 		}
 	}
-	handed, err := f.native.Run(&p.mode, &state, f.slots, f.values)
+	handed, err := f.native.Run(&f.mode, &state, f.slots, f.values)
 	f.clearCarried()
 	for {
 		switch {
@@ -92,7 +93,7 @@ func (f *planFrame) run(ctx context.Context, args []any) (out any, err error) {
 		f.drop(state.At)
 		if err == nil {
 			state.Resume = true
-			handed, err = f.native.Run(&p.mode, &state, nil, nil)
+			handed, err = f.native.Run(&f.mode, &state, nil, nil)
 		}
 	}
 }
@@ -160,8 +161,16 @@ func (f *planFrame) fill(slots []int, handed []any) {
 	}
 }
 
-// goStep does a step in Go.
+// goStep does a step in Go. On a device, what it calls goes to the stream of the run.
 func (f *planFrame) goStep(i int, handed []any) (v any, err error) {
+	if f.mode.Stream == nil {
+		return f.goStepHere(i, handed)
+	}
+	f.mode.Within(func() { v, err = f.goStepHere(i, handed) })
+	return v, err
+}
+
+func (f *planFrame) goStepHere(i int, handed []any) (v any, err error) {
 	p := f.plan
 	s := &p.steps[i]
 	f.lend()
@@ -177,6 +186,7 @@ func (f *planFrame) goStep(i int, handed []any) (v any, err error) {
 	r.module, r.graph, r.node = s.site.module, s.site.module.Graph(), s.site.node
 	if !p.vmap {
 		r.mode = p.modes[s.mode]
+		r.mode.Stream = f.mode.Stream
 	}
 	args, kwargs, err := s.operands(r)
 	if err != nil {

@@ -16,9 +16,7 @@ func Copy(m Module) (Module, error) { return NewCopier().Module(m) }
 
 // CopyWith is [Copy] with f of each tensor in place of a copy of it.
 func CopyWith(m Module, f func(t *torch.Tensor) (*torch.Tensor, error)) (Module, error) {
-	k := NewCopier()
-	k.c.f = f
-	return k.Module(m)
+	return NewCopierWith(f).Module(m)
 }
 
 // A Copier makes deep copies that share what the originals share: tensors that are
@@ -39,6 +37,14 @@ func cloneTensor(t *torch.Tensor) (*torch.Tensor, error) {
 		}
 		return made
 	})
+}
+
+// NewCopierWith is [NewCopier] with f of each tensor in place of a copy of it. f is
+// asked once for each.
+func NewCopierWith(f func(t *torch.Tensor) (*torch.Tensor, error)) *Copier {
+	k := NewCopier()
+	k.c.f = f
+	return k
 }
 
 // Module returns the copy of a module.

@@ -1,4 +1,4 @@
-package torchfx
+package redirect
 
 import (
 	"testing"
@@ -26,7 +26,7 @@ func TestRedirectReachesSubgraphsAndRegions(t *testing.T) {
 	module, err := ir.NewGraphModule(map[string]any{"sub": sub}, g)
 	require.NoError(t, err)
 
-	notes := redirect(module, cuda)
+	notes := Module(module, cuda)
 	assert.Equal(t, []string{
 		"node to_device (torch.ops.aten.to.device): device cpu became cuda:1",
 		"node wrap_with_autocast (torch.ops.higher_order.wrap_with_autocast): device cpu became cuda:1",
@@ -36,5 +36,5 @@ func TestRedirectReachesSubgraphsAndRegions(t *testing.T) {
 	assert.Equal(t, ir.Arg(ir.Str("cuda")), region.Arg(0))
 	device, _ := zeros.Kwarg("device")
 	assert.Equal(t, ir.Arg(cuda), device)
-	assert.Empty(t, redirect(module, cuda), "a second time nothing is left to change")
+	assert.Empty(t, Module(module, cuda), "a second time nothing is left to change")
 }

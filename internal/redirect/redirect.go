@@ -1,4 +1,5 @@
-package torchfx
+// Package redirect changes the devices that programs carry.
+package redirect
 
 import (
 	"fmt"
@@ -10,10 +11,10 @@ import (
 // autocast names the kind of device that it is about by a string.
 var autocast = ir.FuncOf("torch.ops.higher_order.wrap_with_autocast")
 
-// redirect makes every device that a module's graphs name d, and returns a line
+// Module makes every device that a module's graphs name d, and returns a line
 // for each node that was changed. Programs carry the device that they were
 // exported on in their creation operators, copies and assertions.
-func redirect(module *ir.GraphModule, d ir.Device) (notes []string) {
+func Module(module *ir.GraphModule, d ir.Device) (notes []string) {
 	for n := range module.Graph().Nodes() {
 		if n.Op() != ir.CallFunction {
 			continue
@@ -48,7 +49,7 @@ func redirect(module *ir.GraphModule, d ir.Device) (notes []string) {
 	}
 	for _, v := range module.Attrs() {
 		if sub, ok := v.(*ir.GraphModule); ok {
-			notes = append(notes, redirect(sub, d)...)
+			notes = append(notes, Module(sub, d)...)
 		}
 	}
 	return notes
