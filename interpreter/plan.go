@@ -181,6 +181,11 @@ func (p *Plan) lower(lw *lowerer) *libtorch.PlanProgram {
 	}
 	lw.at, lw.given = nil, len(args)
 	p.output = lw.graphOf(p.graph, p.module, args, nil)
+	if out, err := p.graph.OutputNode(); err == nil && p.device != nil && p.device.hostResults {
+		lw.at = &site{out, p.module, nil}
+		p.output = lw.computed(p.output)
+		lw.at = nil
+	}
 	seen := map[int]bool{}
 	eachCell(p.output, func(c int) {
 		if (c >= len(p.inputs) || lw.staged) && !seen[c] {

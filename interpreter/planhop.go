@@ -250,6 +250,24 @@ func (lw *lowerer) moves(slots []int, o operand) {
 	lw.emit(planStep{PlanStep: libtorch.PlanStep{Code: libtorch.PlanMove, Results: slots, Operands: lw.plain(from)}})
 }
 
+// computed puts the tensors among the constants of a value into slots, as if the plan
+// had computed them.
+func (lw *lowerer) computed(o operand) operand {
+	return lw.mapLeaves(o, func(leaf operand) operand {
+		c, ok := leaf.(constant)
+		held := false
+		if ok {
+			eachResource(c.v, func(resource) { held = true })
+		}
+		if !held {
+			return leaf
+		}
+		s := lw.slot(torch.UnknownAny, false)
+		lw.moves([]int{s}, leaf)
+		return lw.cell(s)
+	})
+}
+
 // stored puts what the bridge cannot carry into a slot.
 func (lw *lowerer) stored(o operand) operand {
 	return lw.goes(func(_ *Run, args []any, _ []torch.Kwarg) (any, error) { return args[0], nil }, []operand{o}, nil)

@@ -298,13 +298,21 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   c10::DeviceIndex deviceCount() const override { return kDevices; }
   c10::Allocator* getPinnedMemoryAllocator() const override { return &pinned_allocator; }
   bool isPinnedPtr(const void* p) const override { return is_pinned(p); }
+  // seeded with all others, and never drawn from: kernels take the CPU's
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+    static const at::Generator g = at::make_generator<at::CPUGeneratorImpl>();
+    return g;
+  }
 };
 
 // host returns a CPU tensor over the memory of t.
 at::Tensor host(const at::Tensor& t) {
   if (!t.defined() || t.device().type() != kKind) return t;
-  return at::from_blob(const_cast<void*>(t.storage().data()), {static_cast<int64_t>(t.storage().nbytes() / t.element_size())}, t.options().device(c10::kCPU).requires_grad(false))
+  at::Tensor h = at::from_blob(const_cast<void*>(t.storage().data()), {static_cast<int64_t>(t.storage().nbytes() / t.element_size())}, t.options().device(c10::kCPU).requires_grad(false))
       .as_strided(t.sizes(), t.strides(), t.storage_offset());
+  if (t.is_complex()) h._set_conj(t.is_conj());
+  h._set_neg(t.is_neg());
+  return h;
 }
 
 at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::optional<at::ScalarType> dtype, std::optional<at::Layout>, std::optional<at::Device> device, std::optional<bool>) {
@@ -481,11 +489,11 @@ void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
         results.emplace_back();
         if (p.first.sizes() == t.sizes()) return p.first;
         resize_(p.first, t.sizes(), std::nullopt);
-        if (capture == nullptr) host(p.first).copy_(t);
+        host(p.first).copy_(t);
         return p.first;
       }
       at::Tensor r = to_device(t, *device);
-      if (capture == nullptr) host(r).copy_(t);
+      host(r).copy_(t);  // also in a capture, for those behind it; its end takes it away
       results.push_back(r);
       return r;
     }));
@@ -518,7 +526,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("resize_", resize_);
   m.impl("_local_scalar_dense", local_scalar);
   m.impl("_copy_from", copy_from);
+  // Those that PyTorch takes apart for an unknown device in a way of its own.
+  for (const char* op : {"convolution", "_convolution", "lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input"}) {
+    m.impl(op, torch::CppFunction::makeFromBoxedFunction<&fallback>());
+  }
 }
+
+// As of copy_, which it is a part of: a copy does what is outstanding.
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
 
 std::vector<int64_t> count() {
   std::lock_guard<std::recursive_mutex> lock(mu);
@@ -541,8 +557,12 @@ struct StandinGraph final : tfx::Graph {
     if (capture == &c_) capture = nullptr;
   }
   void end() override {
+    std::lock_guard<std::recursive_mutex> lock(mu);
     TORCH_CHECK(capture == &c_, "the end of no capture");
     capture = nullptr;
+    for (const auto& entry : blocks) {
+      if (entry.second->pool == c_.pool) std::memset(entry.second->at, kPoison, entry.second->bytes);
+    }
   }
   void replay() override {
     std::lock_guard<std::recursive_mutex> lock(mu);
