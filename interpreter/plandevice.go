@@ -230,7 +230,9 @@ func (p *Plan) Warmup(ctx context.Context, args ...any) error {
 	if err := p.admit(leaves); err != nil {
 		return err
 	}
-	leaves = pyValues(leaves)
+	if leaves, err = pyValues(leaves); err != nil {
+		return err
+	}
 	runs := 2
 	if p.device.graphs > 0 && p.device.why == "" {
 		runs = 5 // three, the capture, and a replay
