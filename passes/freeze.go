@@ -21,6 +21,8 @@ type Rewrite struct {
 	// to the largest magnitude among its elements; 0 promises equal bits. It is
 	// for float32 and a network of some hundred layers.
 	Tolerance float64
+	// Device is the kind of device that the rewrite is for, "" for all; see [FreezeFor].
+	Device string
 	// Off is true where the rewrite is made only when it is asked for.
 	Off bool
 
@@ -32,7 +34,7 @@ var rewrites = []Rewrite{
 	// first, since all others look for operators without effects
 	{Name: "functional", Doc: "calls that write a fresh value in place become calls that return it", apply: (*freezer).functional},
 	// makes views of states that may be constant
-	{Name: "pack-lstms", Doc: "layers of LSTMs run on packed weights", Tolerance: 1e-5, apply: (*freezer).packLSTMs},
+	{Name: "pack-lstms", Device: "cpu", Doc: "layers of LSTMs run on packed weights", Tolerance: 1e-5, apply: (*freezer).packLSTMs},
 	// what depends on constants alone is a constant for those behind
 	{Name: "fold-constants", Doc: "what depends on attributes and literals alone is computed once", apply: (*freezer).foldConstants},
 	// a dropout or a cast between two operators hides that they follow each other
@@ -41,13 +43,15 @@ var rewrites = []Rewrite{
 	{Name: "fuse-patterns", Doc: "layer norms, gelu, silu and hardswish that are written out become one operator", Tolerance: 1e-5, apply: (*freezer).fusePatterns},
 	// its twins keep the weights as they were given, which may be pages of a file; whoever
 	// compiles them folds norms
-	{Name: "delegate", Doc: "regions of convolutions, linear layers and what is between them run by oneDNN's kernels, made once for a shape, where that is measured to be faster", Tolerance: 1e-4, apply: func(f *freezer) error { return giveRegions(f) }},
+	{Name: "delegate", Device: "cpu", Doc: "regions of convolutions, linear layers and what is between them run by oneDNN's kernels, made once for a shape, where that is measured to be faster", Tolerance: 1e-4, apply: func(f *freezer) error { return giveRegions(f) }},
 	{Name: "fold-batch-norm", Doc: "batch norms that evaluate go into the convolution or linear layer before or behind them", Tolerance: 1e-4, apply: (*freezer).foldBatchNorm},
 	{Name: "bfloat16", Doc: "convolutions, linear layers and what lies between them compute in bfloat16", Tolerance: 0.05, Off: true, apply: (*freezer).toBFloat16},
 	// packs the weights that batch norms have changed, with the activations that patterns were
-	{Name: "pack-convolutions", Doc: "convolutions, with the activation and residual add behind them, run on packed weights, channels last", Tolerance: 1e-4, apply: (*freezer).packConvolutions},
-	{Name: "merge-linears", Doc: "linear layers of one input become one, where that is measured to be faster", Tolerance: 1e-5, apply: (*freezer).mergeLinears},
-	{Name: "pack-linears", Doc: "linear layers, with the activation behind them, run on packed weights where that is measured to be faster", Tolerance: 1e-4, apply: (*freezer).packLinears},
+	{Name: "pack-convolutions", Device: "cpu", Doc: "convolutions, with the activation and residual add behind them, run on packed weights, channels last", Tolerance: 1e-4, apply: (*freezer).packConvolutions},
+	// another algorithm may be chosen, and both may round to TF32, as PyTorch's convolutions do
+	{Name: "fuse-cudnn", Device: "cuda", Doc: "convolutions run with the residual add and the relu behind them, by cuDNN", Tolerance: 1e-3, apply: (*freezer).fuseCUDNN},
+	{Name: "merge-linears", Device: "cpu", Doc: "linear layers of one input become one, where that is measured to be faster", Tolerance: 1e-5, apply: (*freezer).mergeLinears},
+	{Name: "pack-linears", Device: "cpu", Doc: "linear layers, with the activation behind them, run on packed weights where that is measured to be faster", Tolerance: 1e-4, apply: (*freezer).packLinears},
 }
 
 // Rewrites lists what [Freeze] can do, in the order in which it does it.
@@ -232,6 +236,7 @@ type freezer struct {
 	threads  int
 	release  bool
 	delegate func() (Delegate, error)
+	kind     *ir.DeviceKind // where the module will run; nil for where its tensors are
 
 	module  *ir.GraphModule
 	graph   *ir.Graph
@@ -275,7 +280,7 @@ func (f *freezer) run(m *ir.GraphModule) error {
 		return nil
 	}
 	for _, r := range rewrites {
-		if !f.on[r.Name] {
+		if !f.on[r.Name] || r.Device != "" && r.Device != f.deviceKind().String() {
 			continue
 		}
 		if err := f.ctx.Err(); err != nil {
