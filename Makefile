@@ -18,7 +18,7 @@ SHELL       := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup demo test lint bench bench-quick bench-reference bench-go bench-ir fuzz parity reference reference-test upstream-tests gotorch gotorch-test clean
+.PHONY: help build setup demo test lint bench bench-quick bench-reference bench-go bench-ir fuzz parity reference reference-test upstream-tests cuda-test gotorch gotorch-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ reference-test: reference setup ## compare with PyTorch live, bit by bit
 
 upstream-tests: ## list what PyTorch's own tests of torch.fx hold, with the Go test beside each
 	@$(GO) run ./scripts/upstreamtests
+
+cuda-test: ## on a machine with a GPU and a torch: device tests and figures (LIBTORCH, or python3's)
+	@env -u TORCHFX_HOME bash scripts/cuda.sh
 
 gotorch: setup ## compile the C++ of wangkuiyi/gotorch against libtorch, once, and print the flags for it
 	@flags=$$($(GO) run ./scripts/gotorch) && echo "CGO_LDFLAGS=\"$$flags\""

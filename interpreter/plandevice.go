@@ -67,7 +67,7 @@ func (c *planConfig) onDevice(m *ir.GraphModule) (*deviceSide, *ir.GraphModule, 
 	o := &c.device
 	switch {
 	case o.graphs < 0 || o.graphs > maxPlanGraphs:
-		return nil, nil, ir.Errorf(ir.ErrValue, "compile: expected 0 to %d graphs, got %d", maxPlanGraphs, o.graphs)
+		return nil, nil, ir.Errorf(ir.ErrValue, "compile: expected 0 to %d captures, got %d", maxPlanGraphs, o.graphs)
 	case !o.set && (o.hostResults || o.graphs > 0):
 		return nil, nil, ir.Errorf(ir.ErrValue, "compile: PlanHostResults and PlanCaptures: expected PlanDevice beside them")
 	case !o.set || o.device.Kind() == ir.DeviceCPU:

@@ -42,11 +42,17 @@ func Open(t testing.TB) Device {
 	return opened.device
 }
 
+// required makes a missing GPU a failure, where tests must run on one.
+const required = "TORCHFX_REQUIRE_CUDA"
+
 // NeedCUDA skips a test where there is no GPU.
 func NeedCUDA(t testing.TB) ir.Device {
 	t.Helper()
 	testenv.Libtorch(t)
 	if n, err := libtorch.DeviceCount(ir.DeviceCUDA); err != nil || n == 0 {
+		if os.Getenv(required) == "1" {
+			t.Fatalf("no CUDA device, and %s=1", required)
+		}
 		t.Skip("no CUDA device")
 	}
 	return ir.NewDevice(ir.DeviceCUDA, 0)
@@ -63,6 +69,10 @@ func open(t testing.TB) (Device, error) {
 	if n > 0 {
 		info, err := libtorch.GetInfo()
 		return Device{Device: ir.NewDevice(ir.DeviceCUDA, 0), Graphs: info.Graphs}, err
+	}
+	if os.Getenv(required) == "1" {
+		info, _ := libtorch.GetInfo()
+		return Device{}, ir.Errorf(ir.ErrMissing, "no CUDA device, and %s=1: %s", required, info.CUDAWhy)
 	}
 	lib, err := testenv.BuildLibrary(filepath.Join(testenv.Root(t), "internal", "devicetest", "testdata", "standin.cc"))
 	if err != nil {
