@@ -79,6 +79,7 @@ class DeviceRun {
   }
 
   void start(tfx_run& run, Writer& out) {
+    d_.clear();
     f_.at = run.at;
     GraphClass* const c = graph_class();
     if (c != nullptr && c->state == TFX_GRAPH_CAPTURED) {
@@ -120,6 +121,7 @@ class DeviceRun {
     }
     wait();
     note(write_back());
+    d_.clear();  // arguments are the caller's
     give_stopped(f_, run, out);
   }
 

@@ -274,6 +274,27 @@ func TestMemoryOfADeviceIsFlat(t *testing.T) {
 	assert.Equal(t, start, used(), "bytes after Close")
 }
 
+// Between runs a plan holds nothing of its callers' arguments, on the host or the device.
+func TestAPlanKeepsNoArguments(t *testing.T) {
+	d := Open(t)
+	m := parse(t, "def forward(self, x):\n    relu = torch.relu(x)\n    return relu\n", nil)
+	p := compile(t, m, interpreter.PlanDevice(d.Device))
+	x := numbers(t, 1, 1<<16)
+	mem := func() int64 {
+		out, err := p.Run(t.Context(), x)
+		require.NoError(t, err)
+		require.NoError(t, out.(*torch.Tensor).Close())
+		m, err := libtorch.MemoryOf(d.Device)
+		require.NoError(t, err)
+		return m.Allocated
+	}
+	empty, err := libtorch.MemoryOf(d.Device)
+	require.NoError(t, err)
+	for range 3 {
+		assert.Less(t, mem()-empty.Allocated, int64(1<<16), "bytes after a run, of 262144 in and as many out")
+	}
+}
+
 func TestArgumentsAreWrittenBack(t *testing.T) {
 	d := Open(t)
 	m := parse(t, `def forward(self, x):
