@@ -14,9 +14,7 @@ import (
 // What of plans on devices needs none; the rest is in internal/devicetest.
 func TestPlanDeviceSaysWhatItCannot(t *testing.T) {
 	needLibtorch(t)
-	g := ir.NewGraph()
-	g.Output(g.CallFunction(ir.OverloadOf("aten::relu"), []ir.Arg{g.Placeholder("x")}, nil))
-	gm := module(t, g, nil)
+	gm := rectifier(t)
 	cuda := ir.NewDevice(ir.DeviceCUDA, -1)
 	tests := []struct {
 		name  string
@@ -55,9 +53,7 @@ func TestPlanDeviceSaysWhatItCannot(t *testing.T) {
 // The CPU is where plans run without a device.
 func TestPlanDeviceOfTheCPU(t *testing.T) {
 	needLibtorch(t)
-	g := ir.NewGraph()
-	g.Output(g.CallFunction(ir.OverloadOf("aten::relu"), []ir.Arg{g.Placeholder("x")}, nil))
-	p := compile(t, module(t, g, nil), interpreter.PlanDevice(ir.Device{}), interpreter.PlanHostResults(), interpreter.PlanCaptures(2))
+	p := compile(t, rectifier(t), interpreter.PlanDevice(ir.Device{}), interpreter.PlanHostResults(), interpreter.PlanCaptures(2))
 	x := tensor(t, []float32{-1, 2}, 2)
 	leavesNothing(t, func() any {
 		require.NoError(t, p.Warmup(t.Context(), x))
@@ -71,4 +67,11 @@ func TestPlanDeviceOfTheCPU(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, classes)
 	assert.Equal(t, "the plan is not on a device", why)
+}
+
+func rectifier(t *testing.T) *ir.GraphModule {
+	t.Helper()
+	g, err := ir.ParseCode("def forward(self, x):\n    relu = torch.ops.aten.relu.default(x)\n    return relu\n")
+	require.NoError(t, err)
+	return module(t, g, nil)
 }
