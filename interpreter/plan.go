@@ -321,7 +321,6 @@ func (p *Plan) run(ctx context.Context, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-<<<<<<< HEAD
 	if p.workers != nil {
 		select {
 		case p.workers <- struct{}{}:
@@ -329,10 +328,9 @@ func (p *Plan) run(ctx context.Context, args []any) (any, error) {
 		case <-ctx.Done():
 			return nil, ir.Errorf(ir.ErrCancelled, "run: stopped while it waited for other runs of the plan: %w", ctx.Err())
 		}
-=======
+	}
 	if p.device != nil {
 		return p.runOnDevice(ctx, args)
->>>>>>> b0ce03d (Plans on a device take containers of Go)
 	}
 	f, err := p.frame()
 	if err != nil {
