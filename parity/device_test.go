@@ -2,6 +2,7 @@ package parity
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -87,8 +88,9 @@ func compareOnDevice(t *testing.T, c *Case, d devicetest.Device) (captured int) 
 }
 
 // deviceTolerance is how far a GPU may be from the CPU, relative to the largest element
-// of a result: its kernels add in other orders, over some hundred layers.
-const deviceTolerance = 1e-3
+// of a result: PyTorch lets cuDNN round the factors of convolutions to TF32, ten bits,
+// and kernels add in other orders, over some hundred layers.
+const deviceTolerance = 5e-3
 
 // sameNumbers compares values as near does, but for strides: a result that is copied to
 // the host is dense.
@@ -121,6 +123,9 @@ func sameNumbers(t *testing.T, tolerance float64, want, got any) {
 func notOnDevice(c *Case, d devicetest.Device) string {
 	if strings.Contains(c.meta.Note, "fixtures::") {
 		return "its operators are a library's, for the CPU"
+	}
+	if strings.Contains(filepath.Base(c.Dir), "autocast") && !d.Standin {
+		return "autocast computes in another dtype there"
 	}
 	for _, set := range c.meta.Sets {
 		if set.Seed != nil && !d.Standin {

@@ -62,7 +62,8 @@ func elements(t testing.TB, v any) []float32 {
 
 // near compares with what the CPU gives: to the last bit on the stand-in, whose
 // kernels are the CPU's, and on a GPU within float32's rounding over the length of the
-// sums here, since its kernels add in another order (TF32 is off by default).
+// sums here, since its kernels add in another order (products of matrices do not use
+// TF32 by default).
 func near(t testing.TB, d Device, want, got []float32) {
 	t.Helper()
 	if d.Standin {
