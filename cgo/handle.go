@@ -46,9 +46,15 @@ const (
 	kindObject
 	kindPlan
 	kindFrame
+	kindWaiting // a tensor that was closed; see cell.end
 )
 
-// cells are those that no handle has.
+// waitingBytes is the most memory of a closed tensor that is given back with the next
+// call, as C's allocator keeps some too: no more than what small tensors took when there
+// were most of them, and not beyond a collection.
+const waitingBytes = 1 << 10
+
+// cells are those that no handle has. A reference may wait in one.
 var cells = sync.Pool{New: func() any {
 	c := &cell{remains: new(remains)}
 	runtime.AddCleanup(c, sweep, c.remains)
@@ -58,6 +64,14 @@ var cells = sync.Pool{New: func() any {
 // own makes h the owner of a reference.
 func (h *handle) own(what remains) {
 	c := cells.Get().(*cell)
+	if c.impl != 0 {
+		C.tfx_tensor_release(C.uint64_t(c.impl))
+	}
+	h.ownIn(c, what)
+}
+
+// ownIn is own in a cell in which nothing waits.
+func (h *handle) ownIn(c *cell, what remains) {
 	*c.remains = what
 	h.cell, h.turn = c, uint32(c.state.Load()>>32)
 	if what.kind < kindPlan {
@@ -81,12 +95,11 @@ func sweep(what *remains) {
 // a call, which does that once it has left its slot: a release function of the
 // program may call operators of its own.
 func (what *remains) free() {
-	profileRemove(what.key)
-	if what.kind < kindPlan {
-		died(what.bytes)
+	if what.kind != kindWaiting {
+		what.forget()
 	}
 	switch impl := C.uint64_t(what.impl); what.kind {
-	case kindTensor:
+	case kindTensor, kindWaiting:
 		C.tfx_tensor_release(impl)
 	case kindGenerator:
 		C.tfx_generator_release(impl)
@@ -99,23 +112,37 @@ func (what *remains) free() {
 	}
 }
 
-// end frees what a closed handle held.
+// forget counts the handle no more.
+func (what *remains) forget() {
+	profileRemove(what.key)
+	if what.kind < kindPlan {
+		died(what.bytes)
+	}
+}
+
+// end frees what a closed handle held. A small tensor of its own memory waits in the cell
+// for the call that makes the next handle, and is given back by its crossing.
 func (c *cell) end() {
-	c.free()
+	if c.kind == kindTensor && 0 < c.bytes && c.bytes <= waitingBytes {
+		c.forget()
+		c.kind = kindWaiting
+	} else {
+		c.free()
+		c.impl = 0
+	}
 	c.next()
 }
 
 // ended is end where the bridge has given the reference back.
 func (c *cell) ended() {
-	profileRemove(c.key)
-	died(c.bytes)
+	c.forget()
+	c.impl = 0
 	c.next()
 }
 
 // next offers the cell to the next handle. Those that had it stay closed: their turn
 // is over.
 func (c *cell) next() {
-	c.impl = 0
 	turn := c.state.Load() >> 32
 	if turn == math.MaxUint32 {
 		return // no number is left; the cell stays closed

@@ -17,6 +17,10 @@ package libtorch
 // #cgo nocallback tfx_call
 // #cgo noescape tfx_sequence
 // #cgo nocallback tfx_sequence
+// #cgo noescape tfx_prepare
+// #cgo nocallback tfx_prepare
+// #cgo noescape tfx_call_prepared
+// #cgo nocallback tfx_call_prepared
 // #cgo nocallback tfx_tensor_retain
 // #cgo nocallback tfx_tensor_release
 // #cgo noescape tfx_tensor_info

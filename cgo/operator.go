@@ -200,7 +200,7 @@ func (o *Operator) run(dst []any, m *Mode, args []any) ([]any, error) {
 		return dst, err
 	}
 	code := C.tfx_call(C.uint64_t(o.handle), mode, (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(f.in.w))), C.uint64_t(len(f.in.w)),
-		nil, 0, f.out.w(), replyWords, &f.out.out)
+		f.out.w(), replyWords, &f.out.out)
 	f.in.unuse()
 	if code != 0 {
 		return dst, f.out.fail(o.schema.Op, code)

@@ -14,55 +14,44 @@ import (
 // call gives.
 type Hole struct{}
 
-// A Prepared is a call of an operator of which all is settled but some tensors: the
-// cheapest way to call it. It is safe for concurrent use and needs no Close.
+// A Prepared is a [SlotCall] with nothing but tensors in its slots, which may be made
+// in any mode. It is safe for concurrent use and needs no Close.
 type Prepared struct {
-	op    *Operator
+	*SlotCall
 	args  []any
-	words [preparedWords]uint64 // the arguments, with nothing in the holes
-	n     int                   // how many of them
-	holes []hole
+	holes []int // the arguments that the calls give
 }
 
-// A hole is where a tensor goes: its place among the words and the arguments.
-type hole struct{ word, arg int }
-
-// Room for the arguments of a prepared call, and for its result. They are on the
-// stack of the caller and cleared for each call, so they are not larger than nearly
-// all operators need; an error message comes in memory of the bridge.
-const (
-	preparedWords = 32
-	resultWords   = 4
-	maxHoles      = 4
-)
+// maxHoles is the most tensors of a prepared call.
+const maxHoles = 4
 
 // Prepare readies calls of an operator that returns one tensor. args is as for
 // [Operator.Call], with a [Hole] for each tensor that the calls will give. ok is
 // false for operators that return something else, and for arguments that are
-// handles of their own or too many words: they are called by Call.
+// handles of their own: they are called by Call.
 func (o *Operator) Prepare(args []any) (p *Prepared, ok bool) {
 	r := o.schema.Returns
 	if o.schema.VarReturns || len(r) != 1 || r[0].Type.Kind != ir.TypeTensor || len(args) != len(o.params) {
 		return nil, false
 	}
-	p = &Prepared{op: o, args: slices.Clone(args)}
-	var e encoder
+	p = &Prepared{args: slices.Clone(args)}
+	made := make([]Argument, len(args))
 	for i, v := range args {
-		if _, isHole := v.(Hole); isHole {
-			if o.params[i].typ.Kind != ir.TypeTensor {
-				return nil, false
-			}
-			e.w = append(e.w, C.TFX_TENSOR, 0)
-			p.holes = append(p.holes, hole{len(e.w) - 1, i})
+		if _, isHole := v.(Hole); !isHole {
+			made[i] = Argument{Kind: ArgConstant, Value: v}
 			continue
 		}
-		if err := e.arg(&o.params[i], v); err != nil || len(e.used) > 0 {
-			e.unuse()
+		if o.params[i].typ.Kind != ir.TypeTensor {
 			return nil, false
 		}
+		made[i] = Argument{Kind: ArgTensor, Slot: len(p.holes)}
+		p.holes = append(p.holes, i)
 	}
-	p.n = copy(p.words[:], e.w)
-	return p, p.n == len(e.w) && len(p.holes) <= maxHoles
+	if len(p.holes) > maxHoles {
+		return nil, false
+	}
+	p.SlotCall, ok = o.PrepareSlots(made)
+	return p, ok
 }
 
 // Call calls the operator with tensors in the holes, in their order and none of them
@@ -73,44 +62,40 @@ func (o *Operator) Prepare(args []any) (p *Prepared, ok bool) {
 // it is closed where the call succeeds, by the same crossing. Nobody else may use such
 // a tensor any more, and it may stand in one hole only.
 func (p *Prepared) Call(m *Mode, result *Tensor, last uint, tensors ...*Tensor) error {
-	if len(tensors) != len(p.holes) || len(tensors) > maxHoles {
+	if len(tensors) != len(p.holes) {
 		return ir.Errorf(ir.ErrType, "expected %d tensors, got %d", len(p.holes), len(tensors))
 	}
 	if m = m.current(); m != nil && !m.isDefault() {
 		return p.callIn(m, result, last, tensors)
 	}
-	words := p.words
-	var dropped [maxHoles]uint64
+	var words [maxHoles + 1]uint64 // C reads one where there are no holes
+	var waiting [maxCells]uint64
+	var dropped [maxHoles + 1]uint64
 	drops := 0
 	for i, t := range tensors {
 		var ok bool
-		var impl uint64
 		if last&(1<<i) == 0 {
-			impl, ok = t.ptr()
-		} else if impl, ok = t.take(); ok {
-			dropped[drops] = impl
+			words[i], ok = t.ptr()
+		} else if words[i], ok = t.take(); ok {
+			dropped[drops] = words[i]
 			drops++
 		}
 		if !ok {
 			giveBack(last, tensors[:i])
-			return badArg(&p.op.params[p.holes[i].arg], t, errClosedArg)
+			return badArg(&p.op.params[p.holes[i]], t, errClosedArg)
 		}
-		words[p.holes[i].word] = impl
 	}
-	var r struct {
-		out   C.tfx_out
-		words [resultWords]uint64
-	}
+	var r Results
+	r.bring(1, &waiting)
+	dropped[drops] = waiting[0]
 	slots.acquire()
-	code := C.tfx_call(C.uint64_t(p.op.handle), nil, (*C.uint64_t)(unsafe.Pointer(&words)), C.uint64_t(p.n),
-		(*C.uint64_t)(unsafe.Pointer(&dropped)), C.uint64_t(drops), (*C.uint64_t)(unsafe.Pointer(&r.words)), resultWords, &r.out)
+	C.tfx_call_prepared(C.uint64_t(p.handle), (*C.uint64_t)(unsafe.Pointer(&words)), maxHoles+1,
+		(*C.uint64_t)(unsafe.Pointer(&dropped)), C.uint64_t(drops+1), (*C.uint64_t)(unsafe.Pointer(&r.words)), resultWords, &r.out)
 	slots.release()
-	if code != 0 {
+	if r.out.code != 0 {
 		giveBack(last, tensors)
 		collectReleased()
-		long := reply{out: r.out}
-		copy(long.words[:], r.words[:])
-		return long.fail(p.op.schema.Op, code)
+		return r.fail(p.SlotCall)
 	}
 	for i, t := range tensors {
 		if last&(1<<i) == 0 {
@@ -119,9 +104,9 @@ func (p *Prepared) Call(m *Mode, result *Tensor, last uint, tensors ...*Tensor) 
 			t.cell.ended()
 		}
 	}
-	if r.words[0]&0xff == C.TFX_TENSOR {
-		result.own(remains{r.words[1], int64(r.words[2]), profileAdd(), kindTensor})
-	}
+	r.emptied()
+	r.Tensor(result)
+	r.Done()
 	collectReleased()
 	return nil
 }
@@ -141,7 +126,7 @@ func giveBack(last uint, tensors []*Tensor) {
 func (p *Prepared) callIn(m *Mode, result *Tensor, last uint, tensors []*Tensor) error {
 	args := slices.Clone(p.args)
 	for i, t := range tensors {
-		args[p.holes[i].arg] = t
+		args[p.holes[i]] = t
 	}
 	results, err := p.op.Call(m, args)
 	if err != nil {

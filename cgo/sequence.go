@@ -4,7 +4,6 @@ package libtorch
 import "C"
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -26,11 +25,10 @@ func NewSequence(inputs int) *Sequence { return &Sequence{inputs: inputs} }
 // Add appends a call with registers in its holes, after which the registers in last
 // are read no more. It returns the register of the result.
 func (s *Sequence) Add(p *Prepared, registers, last []int) int {
-	words := slices.Clone(p.words[:p.n])
-	for i, h := range p.holes {
-		words[h.word] = uint64(registers[i])
+	s.code = append(s.code, p.handle)
+	for _, r := range registers {
+		s.code = append(s.code, uint64(r))
 	}
-	s.code = append(append(s.code, p.op.handle), words...)
 	s.code = append(s.code, uint64(len(last)))
 	for _, r := range last {
 		s.code = append(s.code, uint64(r))

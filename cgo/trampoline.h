@@ -36,9 +36,16 @@ static inline int32_t tfx_find(const char* name, uint64_t len, uint64_t* w, uint
 }
 static inline int32_t tfx_list(uint64_t* w, uint64_t n, tfx_out* o) { return tfx_table->list(w, n, o); }
 static inline int32_t tfx_has_kernel(uint64_t op, int32_t kind) { return tfx_table->has_kernel(op, kind); }
-static inline int32_t tfx_call(uint64_t op, const tfx_mode* m, const uint64_t* args, uint64_t nargs,
-                               const uint64_t* last, uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) {
-  return tfx_table->call(op, m, args, nargs, last, nlast, w, n, o);
+static inline int32_t tfx_call(uint64_t op, const tfx_mode* m, const uint64_t* args, uint64_t nargs, uint64_t* w,
+                               uint64_t n, tfx_out* o) {
+  return tfx_table->call(op, m, args, nargs, w, n, o);
+}
+static inline int32_t tfx_prepare(uint64_t op, const uint64_t* args, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) {
+  return tfx_table->prepare(op, args, nargs, w, n, o);
+}
+static inline void tfx_call_prepared(uint64_t p, const uint64_t* slots, uint64_t nslots, const uint64_t* last,
+                                     uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) {
+  tfx_table->call_prepared(p, slots, nslots, last, nlast, w, n, o);
 }
 static inline int32_t tfx_sequence(const uint64_t* code, uint64_t ncode, const uint64_t* in, uint64_t nin,
                                    const int32_t* stop, uint64_t* w, uint64_t n, tfx_out* o) {

@@ -1,8 +1,8 @@
 package torchops
 
 import (
-	"slices"
-	"sync"
+	"cmp"
+	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -17,127 +17,153 @@ import (
 // symbolic sizes, or one integer where Python takes one.
 type Ints = any
 
-// callFunction calls a function of Python by the name that graphs have.
-func callFunction(name string, args ...any) any {
-	f, impl := calledFunctions.find(name, ir.FuncOf)
-	return callTyped(f, impl, "", nil, args, nil)
-}
-
-// callFunctionWith is callFunction with options behind the arguments.
-func callFunctionWith(name string, options []any, args ...any) any {
-	f, impl := calledFunctions.find(name, ir.FuncOf)
-	return callTyped(f, impl, "", nil, args, options)
-}
-
-// callMethod calls a method by its name.
-func (x *Tensor) callMethod(name string, args ...any) any {
-	f, impl := calledMethods.find(name, methodOf)
-	return callTyped(f, impl, name, x, args, nil)
-}
-
-// callMethodWith is callMethod with options behind the arguments.
-func (x *Tensor) callMethodWith(name string, options []any, args ...any) any {
-	f, impl := calledMethods.find(name, methodOf)
-	return callTyped(f, impl, name, x, args, options)
-}
-
-// callees remember what names stand for, by where their text lies: the names in
-// generated code are literals, and nearly each has an entry of its own.
-type callees [2048]atomic.Pointer[callee]
-
-type callee struct {
-	name string
-	f    *ir.Func
-	impl *implementation
-}
-
-var calledFunctions, calledMethods callees
-
-func (c *callees) find(name string, funcOf func(name string) *ir.Func) (*ir.Func, *implementation) {
-	at := uintptr(unsafe.Pointer(unsafe.StringData(name)))
-	entry := &c[(at^at>>11)%uintptr(len(c))]
-	if e := entry.Load(); e != nil && e.name == name { // equal at a glance where it is one literal
-		return e.f, e.impl
+// CallTensor calls a function that returns one tensor, by the name that graphs have, or
+// a method of args[0], "torch.Tensor.add": what a typed function is made of. options
+// are further arguments. It records the call where an argument is traced, and panics
+// with an *[Error] as [Dispatch] does.
+//
+// A call of an operator allocates its result and nothing else: nothing that it is given
+// escapes, so that numbers, keywords and lists stay on the stack of whoever wrote
+// them, and one form of call is looked at by the argument parser once.
+func CallTensor(name string, options []any, args ...any) *Tensor {
+	c := callees.find(name)
+	a := callArgs{args: hidden(args), options: hidden(options)}
+	var o outcome
+	if ok, err := c.parser.fast(nil, &a, &o); !ok || err != nil {
+		return As[*Tensor](c.inFull(&a, err))
 	}
-	e := &callee{name: name, f: funcOf(name)}
-	if e.impl = implementationOf(e.f); e.impl != nil {
-		entry.Store(e)
+	if o.route.results == oneTensor {
+		return o.tensor()
 	}
-	return e.f, e.impl
+	return As[*Tensor](o.value())
 }
 
-// An argumentList is the memory of the arguments of one call, reused: args of the
-// functions above then stay on the stack of their callers.
-type argumentList struct{ args []any }
-
-var argumentLists = sync.Pool{New: func() any { return new(argumentList) }}
-
-func (l *argumentList) put() {
-	clear(l.args)
-	l.args = l.args[:0]
-	argumentLists.Put(l)
+// CallAny is [CallTensor] for a function that returns whatever it does.
+func CallAny(name string, options []any, args ...any) any {
+	c := callees.find(name)
+	a := callArgs{args: hidden(args), options: hidden(options)}
+	var o outcome
+	if ok, err := c.parser.fast(nil, &a, &o); !ok || err != nil {
+		return c.inFull(&a, err)
+	}
+	return o.value()
 }
 
-// callTyped is [Dispatch] of a call whose arguments are all there, for least cost:
-// an operator of torch that is called with real arguments allocates nothing but its
-// results. method is "" for a function.
-func callTyped(f *ir.Func, impl *implementation, method string, self *Tensor, args, options []any) any {
-	var cause error
-	var p *public
-	if impl != nil {
-		if p = impl.public; p == nil {
-			p = impl.parser
-		}
+// CallTensors is [CallTensor] for a function that returns a list or a tuple of tensors.
+func CallTensors(name string, options []any, args ...any) Tensors {
+	c := callees.find(name)
+	a := callArgs{args: hidden(args), options: hidden(options)}
+	var o outcome
+	if ok, err := c.parser.fast(nil, &a, &o); !ok || err != nil {
+		return As[Tensors](c.inFull(&a, err))
 	}
-	if p != nil {
-		receiver := [1]any{self}
-		a := callArgs{lists: [3][]any{receiver[:], args, options}}
-		if method == "" {
-			a.lists[0] = nil
-		}
-		v, ok, err := p.fast(nil, &a)
+	if o.route.results == oneValue {
+		return As[Tensors](o.value())
+	}
+	return Tensors{list: o.tensors()}
+}
+
+// CallTensors2 is [CallTensor] for a function that returns two tensors.
+func CallTensors2(name string, options []any, args ...any) (x, y *Tensor) {
+	c := callees.find(name)
+	a := callArgs{args: hidden(args), options: hidden(options)}
+	var list [2]*Tensor
+	c.several(&a, list[:])
+	return list[0], list[1]
+}
+
+// CallTensors3 is [CallTensor] for a function that returns three tensors.
+func CallTensors3(name string, options []any, args ...any) (x, y, z *Tensor) {
+	c := callees.find(name)
+	a := callArgs{args: hidden(args), options: hidden(options)}
+	var list [3]*Tensor
+	c.several(&a, list[:])
+	return list[0], list[1], list[2]
+}
+
+// CallTensors4 is [CallTensor] for a function that returns four tensors.
+func CallTensors4(name string, options []any, args ...any) (x, y, z, w *Tensor) {
+	c := callees.find(name)
+	a := callArgs{args: hidden(args), options: hidden(options)}
+	var list [4]*Tensor
+	c.several(&a, list[:])
+	return list[0], list[1], list[2], list[3]
+}
+
+// several calls a function that returns so many tensors.
+func (c *callee) several(a *callArgs, list []*Tensor) {
+	var o outcome
+	if ok, err := c.parser.fast(nil, a, &o); !ok || err != nil || o.route.results != len(list) {
+		var got Tensors
 		if ok && err == nil {
-			return v
+			got = As[Tensors](o.value())
+		} else {
+			got = As[Tensors](c.inFull(a, err))
 		}
-		cause = err
+		for i := range list {
+			list[i] = got.At(i)
+		}
+		return
 	}
-	l := argumentLists.Get().(*argumentList)
-	defer l.put()
-	if method != "" {
-		l.args = append(l.args, self)
+	o.put(make([]Tensor, len(list)), list)
+}
+
+// A callee is a function or method by its name.
+type callee struct {
+	name   string
+	f      *ir.Func
+	method string  // its bare name where it is one
+	parser *public // nil where Python code has none, or it is not known yet
+}
+
+// calleeTable remembers what names stand for, by where their text lies: the names in
+// generated code are literals, and nearly each has an entry of its own.
+type calleeTable [2048]atomic.Pointer[callee]
+
+var callees calleeTable
+
+func (t *calleeTable) find(name string) *callee {
+	at := unsafe.StringData(name)
+	entry := &t[(uintptr(unsafe.Pointer(at))^uintptr(unsafe.Pointer(at))>>11)%uintptr(len(t))]
+	if c := entry.Load(); c != nil && unsafe.StringData(c.name) == at && len(c.name) == len(name) {
+		return c
 	}
-	l.args = append(append(l.args, args...), options...)
-	sequences(l.args)
-	list, kw := splitKwargs(l.args)
+	return newCallee(name, entry)
+}
+
+func newCallee(name string, entry *atomic.Pointer[callee]) *callee {
+	c := &callee{name: name, f: ir.FuncOf(name)}
+	c.method, _ = strings.CutPrefix(name, tensorMethod)
+	if c.method == name {
+		c.method = ""
+	}
+	impl := implementationOf(c.f)
+	if impl == nil {
+		return c // it may be defined later
+	}
+	c.parser = cmp.Or(impl.public, impl.parser)
+	entry.Store(c)
+	return c
+}
+
+// inFull is the call of what has no route, or that failed with cause: then nothing is
+// called any more, and the error says of what arguments.
+func (c *callee) inFull(a *callArgs, cause error) any {
+	args := append(keptAll(a.args), keptAll(a.options)...)
+	sequences(args)
+	list, kw := splitKwargs(args)
+	p := c.parser
 	if p == nil || p.run != nil && cause == nil || recorderOf(list, kw) != nil {
-		// whatever this does may keep the list
-		list = slices.Clone(list)
-		if method != "" {
-			return Dispatch(ir.CallMethod, method, list, kw)
+		if c.method != "" {
+			return Dispatch(ir.CallMethod, c.method, list, kw)
 		}
-		return Dispatch(ir.CallFunction, f, list, kw)
-	}
-	for i, a := range list {
-		if n, isInt := a.(int); isInt {
-			list[i] = int64(n) // in place, where normalize copies
-		}
+		return Dispatch(ir.CallFunction, c.f, list, kw)
 	}
 	v, err := p.parse(nil, list, kw, cause)
 	if err != nil {
-		mustNot(f.Name(), failedIn(f, list, kw, err))
+		mustNot(c.f.Name(), failedIn(c.f, list, kw, err))
 	}
 	return v
-}
-
-var methods sync.Map // name -> *ir.Func
-
-// methodOf is the function that a method of tensors is.
-func methodOf(name string) *ir.Func {
-	if f, ok := methods.Load(name); ok {
-		return f.(*ir.Func)
-	}
-	f, _ := methods.LoadOrStore(name, ir.FuncOf(tensorMethod+name))
-	return f.(*ir.Func)
 }
 
 // with puts options behind arguments.

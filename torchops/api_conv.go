@@ -10,7 +10,7 @@ package torchops
 //
 //	x.unfold(int dimension, int size, int step)
 func (x *Tensor) Unfold(dimension, size, step int) *Tensor {
-	return As[*Tensor](x.callMethod("unfold", dimension, size, step))
+	return CallTensor("torch.Tensor.unfold", nil, x, dimension, size, step)
 }
 
 // AdaptiveAvgPool1d is torch.adaptive_avg_pool1d: applies a 1D adaptive average
@@ -21,7 +21,7 @@ func (x *Tensor) Unfold(dimension, size, step int) *Tensor {
 //
 //	torch.adaptive_avg_pool1d(Tensor input, int[1] output_size)
 func AdaptiveAvgPool1d(input *Tensor, outputSize Ints) *Tensor {
-	return As[*Tensor](callFunction("torch.adaptive_avg_pool1d", input, outputSize))
+	return CallTensor("torch.adaptive_avg_pool1d", nil, input, outputSize)
 }
 
 // AdaptiveMaxPool1d is torch.adaptive_max_pool1d.
@@ -31,8 +31,7 @@ func AdaptiveAvgPool1d(input *Tensor, outputSize Ints) *Tensor {
 //
 //	torch.adaptive_max_pool1d(Tensor input, int[1] output_size)
 func AdaptiveMaxPool1d(input *Tensor, outputSize Ints) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.adaptive_max_pool1d", input, outputSize))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.adaptive_max_pool1d", nil, input, outputSize)
 }
 
 // AvgPool1d is torch.avg_pool1d: applies a 1D average pooling over an input
@@ -44,7 +43,7 @@ func AdaptiveMaxPool1d(input *Tensor, outputSize Ints) (_, _ *Tensor) {
 //
 //	torch.avg_pool1d(Tensor input, int[1] kernel_size, int[1] stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True)
 func AvgPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.avg_pool1d", options, input, kernelSize))
+	return CallTensor("torch.avg_pool1d", options, input, kernelSize)
 }
 
 // ChannelShuffle is torch.channel_shuffle.
@@ -53,7 +52,7 @@ func AvgPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
 //
 //	torch.channel_shuffle(Tensor input, int groups)
 func ChannelShuffle(input *Tensor, groups Int) *Tensor {
-	return As[*Tensor](callFunction("torch.channel_shuffle", input, groups))
+	return CallTensor("torch.channel_shuffle", nil, input, groups)
 }
 
 // Conv1d is torch.conv1d: applies a 1D convolution over an input signal
@@ -66,7 +65,7 @@ func ChannelShuffle(input *Tensor, groups Int) *Tensor {
 //	torch.conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1)
 //	torch.conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding="valid", int[1] dilation=1, int groups=1)
 func Conv1d(input, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.conv1d", options, input, weight))
+	return CallTensor("torch.conv1d", options, input, weight)
 }
 
 // Conv2d is torch.conv2d: applies a 2D convolution over an input image composed
@@ -79,7 +78,7 @@ func Conv1d(input, weight *Tensor, options ...any) *Tensor {
 //	torch.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1)
 //	torch.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding="valid", int[2] dilation=1, int groups=1)
 func Conv2d(input, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.conv2d", options, input, weight))
+	return CallTensor("torch.conv2d", options, input, weight)
 }
 
 // Conv3d is torch.conv3d: applies a 3D convolution over an input image composed
@@ -92,7 +91,7 @@ func Conv2d(input, weight *Tensor, options ...any) *Tensor {
 //	torch.conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1)
 //	torch.conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding="valid", int[3] dilation=1, int groups=1)
 func Conv3d(input, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.conv3d", options, input, weight))
+	return CallTensor("torch.conv3d", options, input, weight)
 }
 
 // ConvTbc is torch.conv_tbc: applies a 1-dimensional sequence convolution over
@@ -103,7 +102,7 @@ func Conv3d(input, weight *Tensor, options ...any) *Tensor {
 //
 //	torch.conv_tbc(Tensor input, Tensor weight, Tensor bias, int pad=0)
 func ConvTbc(input, weight, bias *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.conv_tbc", options, input, weight, bias))
+	return CallTensor("torch.conv_tbc", options, input, weight, bias)
 }
 
 // ConvTranspose1d is torch.conv_transpose1d: applies a 1D transposed
@@ -116,7 +115,7 @@ func ConvTbc(input, weight, bias *Tensor, options ...any) *Tensor {
 //
 //	torch.conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1)
 func ConvTranspose1d(input, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.conv_transpose1d", options, input, weight))
+	return CallTensor("torch.conv_transpose1d", options, input, weight)
 }
 
 // ConvTranspose2d is torch.conv_transpose2d: applies a 2D transposed
@@ -129,7 +128,7 @@ func ConvTranspose1d(input, weight *Tensor, options ...any) *Tensor {
 //
 //	torch.conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1)
 func ConvTranspose2d(input, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.conv_transpose2d", options, input, weight))
+	return CallTensor("torch.conv_transpose2d", options, input, weight)
 }
 
 // ConvTranspose3d is torch.conv_transpose3d: applies a 3D transposed
@@ -142,7 +141,7 @@ func ConvTranspose2d(input, weight *Tensor, options ...any) *Tensor {
 //
 //	torch.conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1)
 func ConvTranspose3d(input, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.conv_transpose3d", options, input, weight))
+	return CallTensor("torch.conv_transpose3d", options, input, weight)
 }
 
 // Convolution is torch.convolution.
@@ -153,35 +152,35 @@ func ConvTranspose3d(input, weight *Tensor, options ...any) *Tensor {
 //
 //	torch.convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups)
 func Convolution(input, weight, bias *Tensor, stride, padding, dilation Ints, transposed bool, outputPadding Ints, groups Int) *Tensor {
-	return As[*Tensor](callFunction("torch.convolution", input, weight, bias, stride, padding, dilation, transposed, outputPadding, groups))
+	return CallTensor("torch.convolution", nil, input, weight, bias, stride, padding, dilation, transposed, outputPadding, groups)
 }
 
 // CudnnConvolution is torch.cudnn_convolution.
 //
 //	torch.cudnn_convolution(Tensor input, Tensor weight, int[] padding, int[] stride, int[] dilation, int groups, bool benchmark, bool deterministic, bool allow_tf32, *, Tensor out=None)
 func CudnnConvolution(input, weight *Tensor, padding, stride, dilation Ints, groups Int, benchmark, deterministic, allowTf32 bool, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.cudnn_convolution", options, input, weight, padding, stride, dilation, groups, benchmark, deterministic, allowTf32))
+	return CallTensor("torch.cudnn_convolution", options, input, weight, padding, stride, dilation, groups, benchmark, deterministic, allowTf32)
 }
 
 // CudnnConvolutionAddRelu is torch.cudnn_convolution_add_relu.
 //
 //	torch.cudnn_convolution_add_relu(Tensor input, Tensor weight, Tensor z, Number? alpha, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)
 func CudnnConvolutionAddRelu(input, weight, z *Tensor, alpha any, bias *Tensor, stride, padding, dilation Ints, groups Int) *Tensor {
-	return As[*Tensor](callFunction("torch.cudnn_convolution_add_relu", input, weight, z, alpha, bias, stride, padding, dilation, groups))
+	return CallTensor("torch.cudnn_convolution_add_relu", nil, input, weight, z, alpha, bias, stride, padding, dilation, groups)
 }
 
 // CudnnConvolutionRelu is torch.cudnn_convolution_relu.
 //
 //	torch.cudnn_convolution_relu(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)
 func CudnnConvolutionRelu(input, weight, bias *Tensor, stride, padding, dilation Ints, groups Int) *Tensor {
-	return As[*Tensor](callFunction("torch.cudnn_convolution_relu", input, weight, bias, stride, padding, dilation, groups))
+	return CallTensor("torch.cudnn_convolution_relu", nil, input, weight, bias, stride, padding, dilation, groups)
 }
 
 // CudnnConvolutionTranspose is torch.cudnn_convolution_transpose.
 //
 //	torch.cudnn_convolution_transpose(Tensor input, Tensor weight, int[] padding, int[] output_padding, int[] stride, int[] dilation, int groups, bool benchmark, bool deterministic, bool allow_tf32)
 func CudnnConvolutionTranspose(input, weight *Tensor, padding, outputPadding, stride, dilation Ints, groups Int, benchmark, deterministic, allowTf32 bool) *Tensor {
-	return As[*Tensor](callFunction("torch.cudnn_convolution_transpose", input, weight, padding, outputPadding, stride, dilation, groups, benchmark, deterministic, allowTf32))
+	return CallTensor("torch.cudnn_convolution_transpose", nil, input, weight, padding, outputPadding, stride, dilation, groups, benchmark, deterministic, allowTf32)
 }
 
 // MaxPool1d is torch.max_pool1d.
@@ -192,7 +191,7 @@ func CudnnConvolutionTranspose(input, weight *Tensor, padding, outputPadding, st
 //
 //	torch.max_pool1d(Tensor input, int[1] kernel_size, int[1] stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False)
 func MaxPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.max_pool1d", options, input, kernelSize))
+	return CallTensor("torch.max_pool1d", options, input, kernelSize)
 }
 
 // MaxPool2d is torch.max_pool2d.
@@ -203,7 +202,7 @@ func MaxPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
 //
 //	torch.max_pool2d(Tensor input, int[2] kernel_size, int[2] stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False)
 func MaxPool2d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.max_pool2d", options, input, kernelSize))
+	return CallTensor("torch.max_pool2d", options, input, kernelSize)
 }
 
 // MaxPool3d is torch.max_pool3d.
@@ -214,42 +213,42 @@ func MaxPool2d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
 //
 //	torch.max_pool3d(Tensor input, int[3] kernel_size, int[3] stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False)
 func MaxPool3d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.max_pool3d", options, input, kernelSize))
+	return CallTensor("torch.max_pool3d", options, input, kernelSize)
 }
 
 // MiopenConvolution is torch.miopen_convolution.
 //
 //	torch.miopen_convolution(Tensor input, Tensor weight, Tensor? bias, int[] padding, int[] stride, int[] dilation, int groups, bool benchmark, bool deterministic)
 func MiopenConvolution(input, weight, bias *Tensor, padding, stride, dilation Ints, groups Int, benchmark, deterministic bool) *Tensor {
-	return As[*Tensor](callFunction("torch.miopen_convolution", input, weight, bias, padding, stride, dilation, groups, benchmark, deterministic))
+	return CallTensor("torch.miopen_convolution", nil, input, weight, bias, padding, stride, dilation, groups, benchmark, deterministic)
 }
 
 // MiopenConvolutionAddRelu is torch.miopen_convolution_add_relu.
 //
 //	torch.miopen_convolution_add_relu(Tensor input, Tensor weight, Tensor z, Number? alpha, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)
 func MiopenConvolutionAddRelu(input, weight, z *Tensor, alpha any, bias *Tensor, stride, padding, dilation Ints, groups Int) *Tensor {
-	return As[*Tensor](callFunction("torch.miopen_convolution_add_relu", input, weight, z, alpha, bias, stride, padding, dilation, groups))
+	return CallTensor("torch.miopen_convolution_add_relu", nil, input, weight, z, alpha, bias, stride, padding, dilation, groups)
 }
 
 // MiopenConvolutionRelu is torch.miopen_convolution_relu.
 //
 //	torch.miopen_convolution_relu(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)
 func MiopenConvolutionRelu(input, weight, bias *Tensor, stride, padding, dilation Ints, groups Int) *Tensor {
-	return As[*Tensor](callFunction("torch.miopen_convolution_relu", input, weight, bias, stride, padding, dilation, groups))
+	return CallTensor("torch.miopen_convolution_relu", nil, input, weight, bias, stride, padding, dilation, groups)
 }
 
 // MiopenConvolutionTranspose is torch.miopen_convolution_transpose.
 //
 //	torch.miopen_convolution_transpose(Tensor input, Tensor weight, Tensor? bias, int[] padding, int[] output_padding, int[] stride, int[] dilation, int groups, bool benchmark, bool deterministic)
 func MiopenConvolutionTranspose(input, weight, bias *Tensor, padding, outputPadding, stride, dilation Ints, groups Int, benchmark, deterministic bool) *Tensor {
-	return As[*Tensor](callFunction("torch.miopen_convolution_transpose", input, weight, bias, padding, outputPadding, stride, dilation, groups, benchmark, deterministic))
+	return CallTensor("torch.miopen_convolution_transpose", nil, input, weight, bias, padding, outputPadding, stride, dilation, groups, benchmark, deterministic)
 }
 
 // MiopenDepthwiseConvolution is torch.miopen_depthwise_convolution.
 //
 //	torch.miopen_depthwise_convolution(Tensor input, Tensor weight, Tensor? bias, int[] padding, int[] stride, int[] dilation, int groups, bool benchmark, bool deterministic)
 func MiopenDepthwiseConvolution(input, weight, bias *Tensor, padding, stride, dilation Ints, groups Int, benchmark, deterministic bool) *Tensor {
-	return As[*Tensor](callFunction("torch.miopen_depthwise_convolution", input, weight, bias, padding, stride, dilation, groups, benchmark, deterministic))
+	return CallTensor("torch.miopen_depthwise_convolution", nil, input, weight, bias, padding, stride, dilation, groups, benchmark, deterministic)
 }
 
 // NativeChannelShuffle is torch.native_channel_shuffle: native kernel level
@@ -259,7 +258,7 @@ func MiopenDepthwiseConvolution(input, weight, bias *Tensor, padding, stride, di
 //
 //	torch.native_channel_shuffle(Tensor input, int groups)
 func NativeChannelShuffle(input *Tensor, groups Int) *Tensor {
-	return As[*Tensor](callFunction("torch.native_channel_shuffle", input, groups))
+	return CallTensor("torch.native_channel_shuffle", nil, input, groups)
 }
 
 // PixelShuffle is torch.pixel_shuffle: rearranges elements in a tensor of shape
@@ -271,7 +270,7 @@ func NativeChannelShuffle(input *Tensor, groups Int) *Tensor {
 //
 //	torch.pixel_shuffle(Tensor input, int upscale_factor)
 func PixelShuffle(input *Tensor, upscaleFactor int) *Tensor {
-	return As[*Tensor](callFunction("torch.pixel_shuffle", input, upscaleFactor))
+	return CallTensor("torch.pixel_shuffle", nil, input, upscaleFactor)
 }
 
 // PixelUnshuffle is torch.pixel_unshuffle: reverses the torch.nn.PixelShuffle
@@ -283,7 +282,7 @@ func PixelShuffle(input *Tensor, upscaleFactor int) *Tensor {
 //
 //	torch.pixel_unshuffle(Tensor input, int downscale_factor)
 func PixelUnshuffle(input *Tensor, downscaleFactor int) *Tensor {
-	return As[*Tensor](callFunction("torch.pixel_unshuffle", input, downscaleFactor))
+	return CallTensor("torch.pixel_unshuffle", nil, input, downscaleFactor)
 }
 
 // UnfoldCopy is torch.unfold_copy: performs the same operation as torch.unfold,
@@ -294,5 +293,5 @@ func PixelUnshuffle(input *Tensor, downscaleFactor int) *Tensor {
 //
 //	torch.unfold_copy(Tensor input, int dimension, int size, int step, *, Tensor out=None)
 func UnfoldCopy(input *Tensor, dimension, size, step int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.unfold_copy", options, input, dimension, size, step))
+	return CallTensor("torch.unfold_copy", options, input, dimension, size, step)
 }

@@ -9,7 +9,7 @@ package torchops
 //
 //	x.as_strided_(int[] size, int[] stride, int? storage_offset=None)
 func (x *Tensor) AsStridedInPlace(size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("as_strided_", options, size, stride))
+	return CallTensor("torch.Tensor.as_strided_", options, x, size, stride)
 }
 
 // Bfloat16 is the method bfloat16: x.bfloat16() is equivalent to
@@ -19,7 +19,7 @@ func (x *Tensor) AsStridedInPlace(size, stride Ints, options ...any) *Tensor {
 //
 //	x.bfloat16(*, memory_format = None)
 func (x *Tensor) Bfloat16(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("bfloat16", options...))
+	return CallTensor("torch.Tensor.bfloat16", options, x)
 }
 
 // Byte is the method byte: x.byte() is equivalent to x.to(torch.uint8).
@@ -28,7 +28,7 @@ func (x *Tensor) Bfloat16(options ...any) *Tensor {
 //
 //	x.byte(*, memory_format = None)
 func (x *Tensor) Byte(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("byte", options...))
+	return CallTensor("torch.Tensor.byte", options, x)
 }
 
 // Cdouble is the method cdouble: x.cdouble() is equivalent to
@@ -38,7 +38,7 @@ func (x *Tensor) Byte(options ...any) *Tensor {
 //
 //	x.cdouble(*, memory_format = None)
 func (x *Tensor) Cdouble(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cdouble", options...))
+	return CallTensor("torch.Tensor.cdouble", options, x)
 }
 
 // Cfloat is the method cfloat: x.cfloat() is equivalent to
@@ -48,7 +48,7 @@ func (x *Tensor) Cdouble(options ...any) *Tensor {
 //
 //	x.cfloat(*, memory_format = None)
 func (x *Tensor) Cfloat(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cfloat", options...))
+	return CallTensor("torch.Tensor.cfloat", options, x)
 }
 
 // Char is the method char: x.char() is equivalent to x.to(torch.int8).
@@ -57,7 +57,7 @@ func (x *Tensor) Cfloat(options ...any) *Tensor {
 //
 //	x.char(*, memory_format = None)
 func (x *Tensor) Char(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("char", options...))
+	return CallTensor("torch.Tensor.char", options, x)
 }
 
 // CopyInPlace is the method copy_: copies the elements from src into x tensor
@@ -67,7 +67,7 @@ func (x *Tensor) Char(options ...any) *Tensor {
 //
 //	x.copy_(src: any, non_blocking = False)
 func (x *Tensor) CopyInPlace(src any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("copy_", options, src))
+	return CallTensor("torch.Tensor.copy_", options, x, src)
 }
 
 // Cpu is the method cpu: returns a copy of this object in CPU memory.
@@ -76,21 +76,21 @@ func (x *Tensor) CopyInPlace(src any, options ...any) *Tensor {
 //
 //	x.cpu(memory_format = None)
 func (x *Tensor) Cpu(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cpu", options...))
+	return CallTensor("torch.Tensor.cpu", options, x)
 }
 
 // Cuda is the method cuda: returns a copy of this object in CUDA memory.
 //
 //	x.cuda(device = None, non_blocking = False, memory_format = None)
 func (x *Tensor) Cuda(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cuda", options...))
+	return CallTensor("torch.Tensor.cuda", options, x)
 }
 
 // DimOrder is the method dim_order: returns the uniquely determined tuple of
 // int describing the dim order or physical layout of x.
 //
 //	x.dim_order(*, ambiguity_check = False)
-func (x *Tensor) DimOrder(options ...any) any { return x.callMethod("dim_order", options...) }
+func (x *Tensor) DimOrder(options ...any) any { return CallAny("torch.Tensor.dim_order", options, x) }
 
 // Double is the method double: x.double() is equivalent to x.to(torch.float64).
 //
@@ -98,7 +98,7 @@ func (x *Tensor) DimOrder(options ...any) any { return x.callMethod("dim_order",
 //
 //	x.double(*, memory_format = None)
 func (x *Tensor) Double(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("double", options...))
+	return CallTensor("torch.Tensor.double", options, x)
 }
 
 // ElementSize is the method element_size: returns the size in bytes of an
@@ -106,7 +106,7 @@ func (x *Tensor) Double(options ...any) *Tensor {
 //
 //	x.element_size()
 func (x *Tensor) ElementSize() SymInt {
-	return As[SymInt](x.callMethod("element_size"))
+	return As[SymInt](CallAny("torch.Tensor.element_size", nil, x))
 }
 
 // Equal is the method equal: true if two tensors have the same size and
@@ -114,7 +114,7 @@ func (x *Tensor) ElementSize() SymInt {
 //
 //	x.equal(Tensor other)
 func (x *Tensor) Equal(other *Tensor) SymBool {
-	return As[SymBool](x.callMethod("equal", other))
+	return As[SymBool](CallAny("torch.Tensor.equal", nil, x, other))
 }
 
 // Float is the method float: x.float() is equivalent to x.to(torch.float32).
@@ -123,7 +123,7 @@ func (x *Tensor) Equal(other *Tensor) SymBool {
 //
 //	x.float(*, memory_format = None)
 func (x *Tensor) Float(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("float", options...))
+	return CallTensor("torch.Tensor.float", options, x)
 }
 
 // GetDevice is the method get_device: for CUDA tensors, this function returns
@@ -131,7 +131,7 @@ func (x *Tensor) Float(options ...any) *Tensor {
 //
 //	x.get_device()
 func (x *Tensor) GetDevice() SymInt {
-	return As[SymInt](x.callMethod("get_device"))
+	return As[SymInt](CallAny("torch.Tensor.get_device", nil, x))
 }
 
 // GreaterEqual is the method greater_equal.
@@ -141,7 +141,7 @@ func (x *Tensor) GetDevice() SymInt {
 //	x.greater_equal(Tensor other)
 //	x.greater_equal(Number other)
 func (x *Tensor) GreaterEqual(other any) *Tensor {
-	return As[*Tensor](x.callMethod("greater_equal", other))
+	return CallTensor("torch.Tensor.greater_equal", nil, x, other)
 }
 
 // GreaterEqualInPlace is the method greater_equal_: in-place version of
@@ -152,7 +152,7 @@ func (x *Tensor) GreaterEqual(other any) *Tensor {
 //	x.greater_equal_(Tensor other)
 //	x.greater_equal_(Number other)
 func (x *Tensor) GreaterEqualInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("greater_equal_", other))
+	return CallTensor("torch.Tensor.greater_equal_", nil, x, other)
 }
 
 // Half is the method half: x.half() is equivalent to x.to(torch.float16).
@@ -161,7 +161,7 @@ func (x *Tensor) GreaterEqualInPlace(other any) *Tensor {
 //
 //	x.half(*, memory_format = None)
 func (x *Tensor) Half(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("half", options...))
+	return CallTensor("torch.Tensor.half", options, x)
 }
 
 // Int is the method int: x.int() is equivalent to x.to(torch.int32).
@@ -170,7 +170,7 @@ func (x *Tensor) Half(options ...any) *Tensor {
 //
 //	x.int(*, memory_format = None)
 func (x *Tensor) Int(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("int", options...))
+	return CallTensor("torch.Tensor.int", options, x)
 }
 
 // IsComplex is the method is_complex: returns True if the data type of x is a
@@ -178,7 +178,7 @@ func (x *Tensor) Int(options ...any) *Tensor {
 //
 //	x.is_complex()
 func (x *Tensor) IsComplex() SymBool {
-	return As[SymBool](x.callMethod("is_complex"))
+	return As[SymBool](CallAny("torch.Tensor.is_complex", nil, x))
 }
 
 // IsConj is the method is_conj: returns True if the conjugate bit of x is set
@@ -186,7 +186,7 @@ func (x *Tensor) IsComplex() SymBool {
 //
 //	x.is_conj()
 func (x *Tensor) IsConj() SymBool {
-	return As[SymBool](x.callMethod("is_conj"))
+	return As[SymBool](CallAny("torch.Tensor.is_conj", nil, x))
 }
 
 // IsContiguous is the method is_contiguous: returns True if x tensor is
@@ -194,14 +194,14 @@ func (x *Tensor) IsConj() SymBool {
 //
 //	x.is_contiguous(memory_format = None)
 func (x *Tensor) IsContiguous(options ...any) SymBool {
-	return As[SymBool](x.callMethod("is_contiguous", options...))
+	return As[SymBool](CallAny("torch.Tensor.is_contiguous", options, x))
 }
 
 // IsDistributed is the method is_distributed.
 //
 //	x.is_distributed()
 func (x *Tensor) IsDistributed() SymBool {
-	return As[SymBool](x.callMethod("is_distributed"))
+	return As[SymBool](CallAny("torch.Tensor.is_distributed", nil, x))
 }
 
 // IsFloatingPoint is the method is_floating_point: returns True if the data
@@ -209,7 +209,7 @@ func (x *Tensor) IsDistributed() SymBool {
 //
 //	x.is_floating_point()
 func (x *Tensor) IsFloatingPoint() SymBool {
-	return As[SymBool](x.callMethod("is_floating_point"))
+	return As[SymBool](CallAny("torch.Tensor.is_floating_point", nil, x))
 }
 
 // IsInference is the method is_inference: returns True if x is an inference
@@ -217,7 +217,7 @@ func (x *Tensor) IsFloatingPoint() SymBool {
 //
 //	x.is_inference()
 func (x *Tensor) IsInference() SymBool {
-	return As[SymBool](x.callMethod("is_inference"))
+	return As[SymBool](CallAny("torch.Tensor.is_inference", nil, x))
 }
 
 // IsNeg is the method is_neg: returns True if the negative bit of x is set to
@@ -225,7 +225,7 @@ func (x *Tensor) IsInference() SymBool {
 //
 //	x.is_neg()
 func (x *Tensor) IsNeg() SymBool {
-	return As[SymBool](x.callMethod("is_neg"))
+	return As[SymBool](CallAny("torch.Tensor.is_neg", nil, x))
 }
 
 // IsPinned is the method is_pinned: returns true if this tensor resides in
@@ -233,14 +233,14 @@ func (x *Tensor) IsNeg() SymBool {
 //
 //	x.is_pinned(device? device=None)
 func (x *Tensor) IsPinned(options ...any) SymBool {
-	return As[SymBool](x.callMethod("is_pinned", options...))
+	return As[SymBool](CallAny("torch.Tensor.is_pinned", options, x))
 }
 
 // IsSameSize is the method is_same_size.
 //
 //	x.is_same_size(Tensor other)
 func (x *Tensor) IsSameSize(other *Tensor) SymBool {
-	return As[SymBool](x.callMethod("is_same_size", other))
+	return As[SymBool](CallAny("torch.Tensor.is_same_size", nil, x, other))
 }
 
 // IsSetTo is the method is_set_to: returns True if both tensors are pointing to
@@ -248,7 +248,7 @@ func (x *Tensor) IsSameSize(other *Tensor) SymBool {
 //
 //	x.is_set_to(Tensor tensor)
 func (x *Tensor) IsSetTo(tensor *Tensor) SymBool {
-	return As[SymBool](x.callMethod("is_set_to", tensor))
+	return As[SymBool](CallAny("torch.Tensor.is_set_to", nil, x, tensor))
 }
 
 // IsSigned is the method is_signed: returns True if the data type of x is a
@@ -256,7 +256,7 @@ func (x *Tensor) IsSetTo(tensor *Tensor) SymBool {
 //
 //	x.is_signed()
 func (x *Tensor) IsSigned() SymBool {
-	return As[SymBool](x.callMethod("is_signed"))
+	return As[SymBool](CallAny("torch.Tensor.is_signed", nil, x))
 }
 
 // LessEqual is the method less_equal.
@@ -266,7 +266,7 @@ func (x *Tensor) IsSigned() SymBool {
 //	x.less_equal(Tensor other)
 //	x.less_equal(Number other)
 func (x *Tensor) LessEqual(other any) *Tensor {
-	return As[*Tensor](x.callMethod("less_equal", other))
+	return CallTensor("torch.Tensor.less_equal", nil, x, other)
 }
 
 // LessEqualInPlace is the method less_equal_: in-place version of
@@ -277,7 +277,7 @@ func (x *Tensor) LessEqual(other any) *Tensor {
 //	x.less_equal_(Tensor other)
 //	x.less_equal_(Number other)
 func (x *Tensor) LessEqualInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("less_equal_", other))
+	return CallTensor("torch.Tensor.less_equal_", nil, x, other)
 }
 
 // Long is the method long: x.long() is equivalent to x.to(torch.int64).
@@ -286,21 +286,21 @@ func (x *Tensor) LessEqualInPlace(other any) *Tensor {
 //
 //	x.long(*, memory_format = None)
 func (x *Tensor) Long(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("long", options...))
+	return CallTensor("torch.Tensor.long", options, x)
 }
 
 // Ndimension is the method ndimension.
 //
 //	x.ndimension()
 func (x *Tensor) Ndimension() SymInt {
-	return As[SymInt](x.callMethod("ndimension"))
+	return As[SymInt](CallAny("torch.Tensor.ndimension", nil, x))
 }
 
 // Nelement is the method nelement.
 //
 //	x.nelement()
 func (x *Tensor) Nelement() SymInt {
-	return As[SymInt](x.callMethod("nelement"))
+	return As[SymInt](CallAny("torch.Tensor.nelement", nil, x))
 }
 
 // NotEqual is the method not_equal.
@@ -310,7 +310,7 @@ func (x *Tensor) Nelement() SymInt {
 //	x.not_equal(Tensor other)
 //	x.not_equal(Number other)
 func (x *Tensor) NotEqual(other any) *Tensor {
-	return As[*Tensor](x.callMethod("not_equal", other))
+	return CallTensor("torch.Tensor.not_equal", nil, x, other)
 }
 
 // NotEqualInPlace is the method not_equal_: in-place version of
@@ -321,7 +321,7 @@ func (x *Tensor) NotEqual(other any) *Tensor {
 //	x.not_equal_(Tensor other)
 //	x.not_equal_(Number other)
 func (x *Tensor) NotEqualInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("not_equal_", other))
+	return CallTensor("torch.Tensor.not_equal_", nil, x, other)
 }
 
 // PinMemory is the method pin_memory: copies the tensor to pinned memory, if
@@ -329,14 +329,14 @@ func (x *Tensor) NotEqualInPlace(other any) *Tensor {
 //
 //	x.pin_memory(device? device=None)
 func (x *Tensor) PinMemory(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("pin_memory", options...))
+	return CallTensor("torch.Tensor.pin_memory", options, x)
 }
 
 // RecordStream is the method record_stream: marks the tensor as having been
 // used by this stream.
 //
 //	x.record_stream(Stream s)
-func (x *Tensor) RecordStream(s any) { x.callMethod("record_stream", s) }
+func (x *Tensor) RecordStream(s any) { CallAny("torch.Tensor.record_stream", nil, x, s) }
 
 // RequiresGradInPlace is the method requires_grad_: change if autograd should
 // record operations on this tensor: sets this tensor's requires_grad attribute
@@ -346,7 +346,7 @@ func (x *Tensor) RecordStream(s any) { x.callMethod("record_stream", s) }
 //
 //	x.requires_grad_(requires_grad = True)
 func (x *Tensor) RequiresGradInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("requires_grad_", options...))
+	return CallTensor("torch.Tensor.requires_grad_", options, x)
 }
 
 // ResolveConj is the method resolve_conj: returns a new tensor with
@@ -356,7 +356,7 @@ func (x *Tensor) RequiresGradInPlace(options ...any) *Tensor {
 //
 //	x.resolve_conj()
 func (x *Tensor) ResolveConj() *Tensor {
-	return As[*Tensor](x.callMethod("resolve_conj"))
+	return CallTensor("torch.Tensor.resolve_conj", nil, x)
 }
 
 // ResolveNeg is the method resolve_neg: returns a new tensor with materialized
@@ -366,14 +366,14 @@ func (x *Tensor) ResolveConj() *Tensor {
 //
 //	x.resolve_neg()
 func (x *Tensor) ResolveNeg() *Tensor {
-	return As[*Tensor](x.callMethod("resolve_neg"))
+	return CallTensor("torch.Tensor.resolve_neg", nil, x)
 }
 
 // RetainGrad is the method retain_grad: enables this Tensor to have their grad
 // populated during backward.
 //
 //	x.retain_grad()
-func (x *Tensor) RetainGrad() { x.callMethod("retain_grad") }
+func (x *Tensor) RetainGrad() { CallAny("torch.Tensor.retain_grad", nil, x) }
 
 // Short is the method short: x.short() is equivalent to x.to(torch.int16).
 //
@@ -381,26 +381,26 @@ func (x *Tensor) RetainGrad() { x.callMethod("retain_grad") }
 //
 //	x.short(*, memory_format = None)
 func (x *Tensor) Short(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("short", options...))
+	return CallTensor("torch.Tensor.short", options, x)
 }
 
 // Stride is the method stride: returns the stride of x tensor.
 //
 //	x.stride(dim: int)
 func (x *Tensor) Stride(dim int) SymInt {
-	return As[SymInt](x.callMethod("stride", dim))
+	return As[SymInt](CallAny("torch.Tensor.stride", nil, x, dim))
 }
 
 // Tolist is the method tolist: returns the tensor as a (nested) list.
 //
 //	x.tolist()
-func (x *Tensor) Tolist() any { return x.callMethod("tolist") }
+func (x *Tensor) Tolist() any { return CallAny("torch.Tensor.tolist", nil, x) }
 
 // Type is the method type: returns the type if dtype is not provided, else
 // casts this object to the specified type.
 //
 //	x.type(dtype = None, non_blocking = False)
-func (x *Tensor) Type(options ...any) any { return x.callMethod("type", options...) }
+func (x *Tensor) Type(options ...any) any { return CallAny("torch.Tensor.type", options, x) }
 
 // TypeAs is the method type_as: returns this tensor cast to the type of the
 // given tensor.
@@ -409,7 +409,7 @@ func (x *Tensor) Type(options ...any) any { return x.callMethod("type", options.
 //
 //	x.type_as(Tensor other)
 func (x *Tensor) TypeAs(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("type_as", other))
+	return CallTensor("torch.Tensor.type_as", nil, x, other)
 }
 
 // AsStrided is torch.as_strided: create a view of an existing torch.Tensor
@@ -419,7 +419,7 @@ func (x *Tensor) TypeAs(other *Tensor) *Tensor {
 //
 //	torch.as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None)
 func AsStrided(input *Tensor, size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.as_strided", options, input, size, stride))
+	return CallTensor("torch.as_strided", options, input, size, stride)
 }
 
 // AsStridedInPlace is torch.as_strided_: in-place version of torch.as_strided.
@@ -428,7 +428,7 @@ func AsStrided(input *Tensor, size, stride Ints, options ...any) *Tensor {
 //
 //	torch.as_strided_(Tensor input, int[] size, int[] stride, int? storage_offset=None)
 func AsStridedInPlace(input *Tensor, size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.as_strided_", options, input, size, stride))
+	return CallTensor("torch.as_strided_", options, input, size, stride)
 }
 
 // AsStridedCopy is torch.as_strided_copy: performs the same operation as
@@ -439,7 +439,7 @@ func AsStridedInPlace(input *Tensor, size, stride Ints, options ...any) *Tensor 
 //
 //	torch.as_strided_copy(Tensor input, int[] size, int[] stride, int? storage_offset=None, *, Tensor out=None)
 func AsStridedCopy(input *Tensor, size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.as_strided_copy", options, input, size, stride))
+	return CallTensor("torch.as_strided_copy", options, input, size, stride)
 }
 
 // CanCast is torch.can_cast: determines if a type conversion is allowed under
@@ -447,21 +447,21 @@ func AsStridedCopy(input *Tensor, size, stride Ints, options ...any) *Tensor {
 //
 //	torch.can_cast(dtype from_, dtype to)
 func CanCast(fromInPlace, to DType) SymBool {
-	return As[SymBool](callFunction("torch.can_cast", fromInPlace, to))
+	return As[SymBool](CallAny("torch.can_cast", nil, fromInPlace, to))
 }
 
 // CudnnIsAcceptable is torch.cudnn_is_acceptable.
 //
 //	torch.cudnn_is_acceptable(Tensor input)
 func CudnnIsAcceptable(input *Tensor) SymBool {
-	return As[SymBool](callFunction("torch.cudnn_is_acceptable", input))
+	return As[SymBool](CallAny("torch.cudnn_is_acceptable", nil, input))
 }
 
 // GetDevice is torch.get_device.
 //
 //	torch.get_device(input: Tensor)
 func GetDevice(input *Tensor) SymInt {
-	return As[SymInt](callFunction("torch.get_device", input))
+	return As[SymInt](CallAny("torch.get_device", nil, input))
 }
 
 // GreaterEqual is torch.greater_equal.
@@ -471,7 +471,7 @@ func GetDevice(input *Tensor) SymInt {
 //	torch.greater_equal(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.greater_equal(Tensor input, Number other, *, Tensor out=None)
 func GreaterEqual(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.greater_equal", options, input, other))
+	return CallTensor("torch.greater_equal", options, input, other)
 }
 
 // IsComplex is torch.is_complex: returns True if the data type of input is a
@@ -479,7 +479,7 @@ func GreaterEqual(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.is_complex(Tensor input)
 func IsComplex(input *Tensor) SymBool {
-	return As[SymBool](callFunction("torch.is_complex", input))
+	return As[SymBool](CallAny("torch.is_complex", nil, input))
 }
 
 // IsConj is torch.is_conj: returns True if the input is a conjugated tensor,
@@ -487,14 +487,14 @@ func IsComplex(input *Tensor) SymBool {
 //
 //	torch.is_conj(Tensor input)
 func IsConj(input *Tensor) SymBool {
-	return As[SymBool](callFunction("torch.is_conj", input))
+	return As[SymBool](CallAny("torch.is_conj", nil, input))
 }
 
 // IsDistributed is torch.is_distributed.
 //
 //	torch.is_distributed(Tensor input)
 func IsDistributed(input *Tensor) SymBool {
-	return As[SymBool](callFunction("torch.is_distributed", input))
+	return As[SymBool](CallAny("torch.is_distributed", nil, input))
 }
 
 // IsFloatingPoint is torch.is_floating_point: returns True if the data type of
@@ -503,7 +503,7 @@ func IsDistributed(input *Tensor) SymBool {
 //
 //	torch.is_floating_point(Tensor input)
 func IsFloatingPoint(input *Tensor) SymBool {
-	return As[SymBool](callFunction("torch.is_floating_point", input))
+	return As[SymBool](CallAny("torch.is_floating_point", nil, input))
 }
 
 // IsInference is torch.is_inference: returns True if input is an inference
@@ -511,35 +511,35 @@ func IsFloatingPoint(input *Tensor) SymBool {
 //
 //	torch.is_inference(Tensor input)
 func IsInference(input *Tensor) SymBool {
-	return As[SymBool](callFunction("torch.is_inference", input))
+	return As[SymBool](CallAny("torch.is_inference", nil, input))
 }
 
 // IsNeg is torch.is_neg.
 //
 //	torch.is_neg(Tensor input)
 func IsNeg(input *Tensor) SymBool {
-	return As[SymBool](callFunction("torch.is_neg", input))
+	return As[SymBool](CallAny("torch.is_neg", nil, input))
 }
 
 // IsSameSize is torch.is_same_size.
 //
 //	torch.is_same_size(Tensor input, Tensor other)
 func IsSameSize(input, other *Tensor) SymBool {
-	return As[SymBool](callFunction("torch.is_same_size", input, other))
+	return As[SymBool](CallAny("torch.is_same_size", nil, input, other))
 }
 
 // IsSigned is torch.is_signed.
 //
 //	torch.is_signed(Tensor input)
 func IsSigned(input *Tensor) SymBool {
-	return As[SymBool](callFunction("torch.is_signed", input))
+	return As[SymBool](CallAny("torch.is_signed", nil, input))
 }
 
 // IsVulkanAvailable is torch.is_vulkan_available.
 //
 //	torch.is_vulkan_available()
 func IsVulkanAvailable() SymBool {
-	return As[SymBool](callFunction("torch.is_vulkan_available"))
+	return As[SymBool](CallAny("torch.is_vulkan_available", nil))
 }
 
 // LessEqual is torch.less_equal.
@@ -549,7 +549,7 @@ func IsVulkanAvailable() SymBool {
 //	torch.less_equal(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.less_equal(Tensor input, Number other, *, Tensor out=None)
 func LessEqual(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.less_equal", options, input, other))
+	return CallTensor("torch.less_equal", options, input, other)
 }
 
 // NotEqual is torch.not_equal.
@@ -559,7 +559,7 @@ func LessEqual(input *Tensor, other any, options ...any) *Tensor {
 //	torch.not_equal(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.not_equal(Tensor input, Number other, *, Tensor out=None)
 func NotEqual(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.not_equal", options, input, other))
+	return CallTensor("torch.not_equal", options, input, other)
 }
 
 // Numel is torch.numel: returns the total number of elements in the input
@@ -567,7 +567,7 @@ func NotEqual(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.numel(input: Tensor)
 func Numel(input *Tensor) SymInt {
-	return As[SymInt](callFunction("torch.numel", input))
+	return As[SymInt](CallAny("torch.numel", nil, input))
 }
 
 // PromoteTypes is torch.promote_types: returns the torch.dtype with the
@@ -575,7 +575,7 @@ func Numel(input *Tensor) SymInt {
 // either type1 or type2.
 //
 //	torch.promote_types(dtype type1, dtype type2)
-func PromoteTypes(type1, type2 DType) any { return callFunction("torch.promote_types", type1, type2) }
+func PromoteTypes(type1, type2 DType) any { return CallAny("torch.promote_types", nil, type1, type2) }
 
 // ResolveConj is torch.resolve_conj: returns a new tensor with materialized
 // conjugation if input's conjugate bit is set to True, else returns input.
@@ -584,7 +584,7 @@ func PromoteTypes(type1, type2 DType) any { return callFunction("torch.promote_t
 //
 //	torch.resolve_conj(Tensor input)
 func ResolveConj(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.resolve_conj", input))
+	return CallTensor("torch.resolve_conj", nil, input)
 }
 
 // ResolveNeg is torch.resolve_neg: returns a new tensor with materialized
@@ -594,7 +594,7 @@ func ResolveConj(input *Tensor) *Tensor {
 //
 //	torch.resolve_neg(Tensor input)
 func ResolveNeg(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.resolve_neg", input))
+	return CallTensor("torch.resolve_neg", nil, input)
 }
 
 // ResultType is torch.result_type: returns the torch.dtype that would result
@@ -604,18 +604,16 @@ func ResolveNeg(input *Tensor) *Tensor {
 //	torch.result_type(Number scalar, Tensor tensor)
 //	torch.result_type(Tensor tensor, Number other)
 //	torch.result_type(Number scalar1, Number scalar2)
-func ResultType(tensor, other any) any { return callFunction("torch.result_type", tensor, other) }
+func ResultType(tensor, other any) any { return CallAny("torch.result_type", nil, tensor, other) }
 
 // SymConstrainRange is torch.sym_constrain_range.
 //
 //	torch.sym_constrain_range(Number size, *, int? min=None, int? max=None)
-func SymConstrainRange(size any, options ...any) {
-	callFunctionWith("torch.sym_constrain_range", options, size)
-}
+func SymConstrainRange(size any, options ...any) { CallAny("torch.sym_constrain_range", options, size) }
 
 // SymConstrainRangeForSize is torch.sym_constrain_range_for_size.
 //
 //	torch.sym_constrain_range_for_size(Number size, *, int? min=None, int? max=None)
 func SymConstrainRangeForSize(size any, options ...any) {
-	callFunctionWith("torch.sym_constrain_range_for_size", options, size)
+	CallAny("torch.sym_constrain_range_for_size", options, size)
 }

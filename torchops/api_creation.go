@@ -9,7 +9,7 @@ package torchops
 //	x.fill_(Tensor value)
 //	x.fill_(Number value)
 func (x *Tensor) FillInPlace(value any) *Tensor {
-	return As[*Tensor](x.callMethod("fill_", value))
+	return CallTensor("torch.Tensor.fill_", nil, x, value)
 }
 
 // FillDiagonalInPlace is the method fill_diagonal_: fill the main diagonal of a
@@ -19,7 +19,7 @@ func (x *Tensor) FillInPlace(value any) *Tensor {
 //
 //	x.fill_diagonal_(Number fill_value, bool wrap=False)
 func (x *Tensor) FillDiagonalInPlace(fillValue any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("fill_diagonal_", options, fillValue))
+	return CallTensor("torch.Tensor.fill_diagonal_", options, x, fillValue)
 }
 
 // NewEmpty is the method new_empty: returns a Tensor of size size filled with
@@ -29,7 +29,7 @@ func (x *Tensor) FillDiagonalInPlace(fillValue any, options ...any) *Tensor {
 //
 //	x.new_empty(int[] size, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func (x *Tensor) NewEmpty(size ...Int) *Tensor {
-	return As[*Tensor](x.callMethod("new_empty", size...))
+	return CallTensor("torch.Tensor.new_empty", size, x)
 }
 
 // NewEmptyStrided is the method new_empty_strided: returns a Tensor of size
@@ -39,7 +39,7 @@ func (x *Tensor) NewEmpty(size ...Int) *Tensor {
 //
 //	x.new_empty_strided(int[] size, int[] stride, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func (x *Tensor) NewEmptyStrided(size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("new_empty_strided", options, size, stride))
+	return CallTensor("torch.Tensor.new_empty_strided", options, x, size, stride)
 }
 
 // NewFull is the method new_full: returns a Tensor of size size filled with
@@ -49,7 +49,7 @@ func (x *Tensor) NewEmptyStrided(size, stride Ints, options ...any) *Tensor {
 //
 //	x.new_full(int[] size, Number fill_value, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func (x *Tensor) NewFull(size Ints, fillValue any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("new_full", options, size, fillValue))
+	return CallTensor("torch.Tensor.new_full", options, x, size, fillValue)
 }
 
 // NewOnes is the method new_ones: returns a Tensor of size size filled with 1.
@@ -58,7 +58,7 @@ func (x *Tensor) NewFull(size Ints, fillValue any, options ...any) *Tensor {
 //
 //	x.new_ones(int[] size, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func (x *Tensor) NewOnes(size ...Int) *Tensor {
-	return As[*Tensor](x.callMethod("new_ones", size...))
+	return CallTensor("torch.Tensor.new_ones", size, x)
 }
 
 // NewTensor is the method new_tensor: returns a new Tensor with data as the
@@ -68,7 +68,7 @@ func (x *Tensor) NewOnes(size ...Int) *Tensor {
 //
 //	x.new_tensor(data: any, *, dtype = None, device = None, requires_grad = False)
 func (x *Tensor) NewTensor(data any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("new_tensor", options, data))
+	return CallTensor("torch.Tensor.new_tensor", options, x, data)
 }
 
 // NewZeros is the method new_zeros: returns a Tensor of size size filled with
@@ -78,7 +78,7 @@ func (x *Tensor) NewTensor(data any, options ...any) *Tensor {
 //
 //	x.new_zeros(int[] size, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func (x *Tensor) NewZeros(size ...Int) *Tensor {
-	return As[*Tensor](x.callMethod("new_zeros", size...))
+	return CallTensor("torch.Tensor.new_zeros", size, x)
 }
 
 // ZeroInPlace is the method zero_: fills x tensor with zeros.
@@ -87,7 +87,7 @@ func (x *Tensor) NewZeros(size ...Int) *Tensor {
 //
 //	x.zero_()
 func (x *Tensor) ZeroInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("zero_"))
+	return CallTensor("torch.Tensor.zero_", nil, x)
 }
 
 // AsTensor is torch.as_tensor: converts data into a tensor, sharing data and
@@ -97,7 +97,7 @@ func (x *Tensor) ZeroInPlace() *Tensor {
 //
 //	torch.as_tensor(data: any, *, dtype = None, device = None)
 func AsTensor(data any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.as_tensor", options, data))
+	return CallTensor("torch.as_tensor", options, data)
 }
 
 // Asarray is torch.asarray: converts obj to a tensor.
@@ -106,7 +106,7 @@ func AsTensor(data any, options ...any) *Tensor {
 //
 //	torch.asarray(obj: any, *, dtype = None, device = None, copy = None, requires_grad = False)
 func Asarray(obj any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.asarray", options, obj))
+	return CallTensor("torch.asarray", options, obj)
 }
 
 // Clone is torch.clone: returns a copy of input.
@@ -115,7 +115,7 @@ func Asarray(obj any, options ...any) *Tensor {
 //
 //	torch.clone(Tensor input, *, memory_format? memory_format=None)
 func Clone(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.clone", options, input))
+	return CallTensor("torch.clone", options, input)
 }
 
 // Complex is torch.complex: constructs a complex tensor with its real part
@@ -126,7 +126,7 @@ func Clone(input *Tensor, options ...any) *Tensor {
 //
 //	torch.complex(Tensor real, Tensor imag, *, Tensor out=None)
 func Complex(real, imag *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.complex", options, real, imag))
+	return CallTensor("torch.complex", options, real, imag)
 }
 
 // Empty is torch.empty: returns a tensor filled with uninitialized data.
@@ -135,7 +135,7 @@ func Complex(real, imag *Tensor, options ...any) *Tensor {
 //
 //	torch.empty(int[] size, *, memory_format? memory_format=None, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Empty(size ...Int) *Tensor {
-	return As[*Tensor](callFunction("torch.empty", size...))
+	return CallTensor("torch.empty", size)
 }
 
 // EmptyLike is torch.empty_like: returns an uninitialized tensor with the same
@@ -147,7 +147,7 @@ func Empty(size ...Int) *Tensor {
 //
 //	torch.empty_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func EmptyLike(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.empty_like", options, input))
+	return CallTensor("torch.empty_like", options, input)
 }
 
 // EmptyPermuted is torch.empty_permuted: creates an uninitialized,
@@ -162,7 +162,7 @@ func EmptyLike(input *Tensor, options ...any) *Tensor {
 //
 //	torch.empty_permuted(int[] size, int[] physical_layout, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func EmptyPermuted(size, physicalLayout Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.empty_permuted", options, size, physicalLayout))
+	return CallTensor("torch.empty_permuted", options, size, physicalLayout)
 }
 
 // EmptyStrided is torch.empty_strided: creates a tensor with the specified size
@@ -172,7 +172,7 @@ func EmptyPermuted(size, physicalLayout Ints, options ...any) *Tensor {
 //
 //	torch.empty_strided(int[] size, int[] stride, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func EmptyStrided(size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.empty_strided", options, size, stride))
+	return CallTensor("torch.empty_strided", options, size, stride)
 }
 
 // Fill is torch.fill.
@@ -182,7 +182,7 @@ func EmptyStrided(size, stride Ints, options ...any) *Tensor {
 //	torch.fill(Tensor input, Tensor value)
 //	torch.fill(Tensor input, Number value)
 func Fill(input *Tensor, value any) *Tensor {
-	return As[*Tensor](callFunction("torch.fill", input, value))
+	return CallTensor("torch.fill", nil, input, value)
 }
 
 // FillInPlace is torch.fill_: in-place version of torch.fill.
@@ -192,7 +192,7 @@ func Fill(input *Tensor, value any) *Tensor {
 //	torch.fill_(Tensor input, Tensor value)
 //	torch.fill_(Tensor input, Number value)
 func FillInPlace(input *Tensor, value any) *Tensor {
-	return As[*Tensor](callFunction("torch.fill_", input, value))
+	return CallTensor("torch.fill_", nil, input, value)
 }
 
 // FromFile is torch.from_file: creates a CPU tensor with a storage backed by a
@@ -200,7 +200,7 @@ func FillInPlace(input *Tensor, value any) *Tensor {
 //
 //	torch.from_file(str filename, bool? shared=None, int? size=0, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func FromFile(filename string, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.from_file", options, filename))
+	return CallTensor("torch.from_file", options, filename)
 }
 
 // FullLike is torch.full_like: returns a tensor with the same size as input
@@ -212,7 +212,7 @@ func FromFile(filename string, options ...any) *Tensor {
 //
 //	torch.full_like(Tensor input, Number fill_value, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func FullLike(input *Tensor, fillValue any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.full_like", options, input, fillValue))
+	return CallTensor("torch.full_like", options, input, fillValue)
 }
 
 // Linspace is torch.linspace: creates a one-dimensional tensor of size steps
@@ -226,7 +226,7 @@ func FullLike(input *Tensor, fillValue any, options ...any) *Tensor {
 //	torch.linspace(Tensor start, Number end, int steps, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.linspace(Number start, Number end, int steps, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Linspace(start, end any, steps int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.linspace", options, start, end, steps))
+	return CallTensor("torch.linspace", options, start, end, steps)
 }
 
 // Logspace is torch.logspace: creates a one-dimensional tensor of size steps
@@ -241,7 +241,7 @@ func Linspace(start, end any, steps int, options ...any) *Tensor {
 //	torch.logspace(Tensor start, Number end, int steps, float base=10.0, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.logspace(Number start, Number end, int steps, float base=10.0, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Logspace(start, end any, steps int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.logspace", options, start, end, steps))
+	return CallTensor("torch.logspace", options, start, end, steps)
 }
 
 // OnesLike is torch.ones_like: returns a tensor filled with the scalar value 1,
@@ -253,7 +253,7 @@ func Logspace(start, end any, steps int, options ...any) *Tensor {
 //
 //	torch.ones_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func OnesLike(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.ones_like", options, input))
+	return CallTensor("torch.ones_like", options, input)
 }
 
 // Polar is torch.polar: constructs a complex tensor whose elements are
@@ -265,7 +265,7 @@ func OnesLike(input *Tensor, options ...any) *Tensor {
 //
 //	torch.polar(Tensor abs, Tensor angle, *, Tensor out=None)
 func Polar(abs, angle *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.polar", options, abs, angle))
+	return CallTensor("torch.polar", options, abs, angle)
 }
 
 // Range is torch.range.
@@ -275,7 +275,7 @@ func Polar(abs, angle *Tensor, options ...any) *Tensor {
 //
 //	torch.range(start: any, end: any, step = 1, *, out = None, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False)
 func Range(start, end any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.range", options, start, end))
+	return CallTensor("torch.range", options, start, end)
 }
 
 // ScalarTensor is torch.scalar_tensor.
@@ -284,7 +284,7 @@ func Range(start, end any, options ...any) *Tensor {
 //
 //	torch.scalar_tensor(s: any, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False)
 func ScalarTensor(s any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.scalar_tensor", options, s))
+	return CallTensor("torch.scalar_tensor", options, s)
 }
 
 // Vander is torch.vander: generates a Vandermonde matrix.
@@ -294,7 +294,7 @@ func ScalarTensor(s any, options ...any) *Tensor {
 //
 //	torch.vander(Tensor x, int? N=None, bool increasing=False)
 func Vander(xArg *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.vander", options, xArg))
+	return CallTensor("torch.vander", options, xArg)
 }
 
 // ZeroInPlace is torch.zero_.
@@ -303,7 +303,7 @@ func Vander(xArg *Tensor, options ...any) *Tensor {
 //
 //	torch.zero_(Tensor input)
 func ZeroInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.zero_", input))
+	return CallTensor("torch.zero_", nil, input)
 }
 
 // ZerosLike is torch.zeros_like: returns a tensor filled with the scalar value
@@ -315,5 +315,5 @@ func ZeroInPlace(input *Tensor) *Tensor {
 //
 //	torch.zeros_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func ZerosLike(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.zeros_like", options, input))
+	return CallTensor("torch.zeros_like", options, input)
 }

@@ -12,7 +12,7 @@ package torchops
 //
 //	x.argwhere()
 func (x *Tensor) Argwhere() *Tensor {
-	return As[*Tensor](x.callMethod("argwhere"))
+	return CallTensor("torch.Tensor.argwhere", nil, x)
 }
 
 // AsStridedScatter is the method as_strided_scatter: embeds the values of the
@@ -23,7 +23,7 @@ func (x *Tensor) Argwhere() *Tensor {
 //
 //	x.as_strided_scatter(Tensor src, int[] size, int[] stride, int? storage_offset=None)
 func (x *Tensor) AsStridedScatter(src *Tensor, size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("as_strided_scatter", options, src, size, stride))
+	return CallTensor("torch.Tensor.as_strided_scatter", options, x, src, size, stride)
 }
 
 // CountNonzero is the method count_nonzero: counts the number of non-zero
@@ -35,7 +35,7 @@ func (x *Tensor) AsStridedScatter(src *Tensor, size, stride Ints, options ...any
 //	x.count_nonzero(int? dim=None)
 //	x.count_nonzero(int[] dim)
 func (x *Tensor) CountNonzero(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("count_nonzero", options...))
+	return CallTensor("torch.Tensor.count_nonzero", options, x)
 }
 
 // Diag is the method diag: - If x is a vector (1-D tensor), then returns a 2-D
@@ -47,7 +47,7 @@ func (x *Tensor) CountNonzero(options ...any) *Tensor {
 //
 //	x.diag(int diagonal=0)
 func (x *Tensor) Diag(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("diag", options...))
+	return CallTensor("torch.Tensor.diag", options, x)
 }
 
 // DiagEmbed is the method diag_embed: creates a tensor whose diagonals of
@@ -58,7 +58,7 @@ func (x *Tensor) Diag(options ...any) *Tensor {
 //
 //	x.diag_embed(int offset=0, int dim1=-2, int dim2=-1)
 func (x *Tensor) DiagEmbed(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("diag_embed", options...))
+	return CallTensor("torch.Tensor.diag_embed", options, x)
 }
 
 // Diagflat is the method diagflat: - If x is a vector (1-D tensor), then
@@ -71,7 +71,7 @@ func (x *Tensor) DiagEmbed(options ...any) *Tensor {
 //
 //	x.diagflat(int offset=0)
 func (x *Tensor) Diagflat(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("diagflat", options...))
+	return CallTensor("torch.Tensor.diagflat", options, x)
 }
 
 // Diagonal is the method diagonal: returns a partial view of x with the its
@@ -83,7 +83,7 @@ func (x *Tensor) Diagflat(options ...any) *Tensor {
 //
 //	x.diagonal(int offset=0, int dim1=0, int dim2=1)
 func (x *Tensor) Diagonal(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("diagonal", options...))
+	return CallTensor("torch.Tensor.diagonal", options, x)
 }
 
 // DiagonalScatter is the method diagonal_scatter: embeds the values of the src
@@ -94,7 +94,7 @@ func (x *Tensor) Diagonal(options ...any) *Tensor {
 //
 //	x.diagonal_scatter(Tensor src, int offset=0, int dim1=0, int dim2=1)
 func (x *Tensor) DiagonalScatter(src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("diagonal_scatter", options, src))
+	return CallTensor("torch.Tensor.diagonal_scatter", options, x, src)
 }
 
 // Gather is the method gather: gathers values along an axis specified by dim.
@@ -103,7 +103,7 @@ func (x *Tensor) DiagonalScatter(src *Tensor, options ...any) *Tensor {
 //
 //	x.gather(int dim, Tensor index, *, bool sparse_grad=False)
 func (x *Tensor) Gather(dim int, index *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("gather", options, dim, index))
+	return CallTensor("torch.Tensor.gather", options, x, dim, index)
 }
 
 // IndexAdd is the method index_add: out-of-place version of
@@ -113,7 +113,7 @@ func (x *Tensor) Gather(dim int, index *Tensor, options ...any) *Tensor {
 //
 //	x.index_add(int dim, Tensor index, Tensor source, *, Number alpha=1)
 func (x *Tensor) IndexAdd(dim int, index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("index_add", options, dim, index, source))
+	return CallTensor("torch.Tensor.index_add", options, x, dim, index, source)
 }
 
 // IndexAddInPlace is the method index_add_: accumulate the elements of alpha
@@ -124,7 +124,7 @@ func (x *Tensor) IndexAdd(dim int, index, source *Tensor, options ...any) *Tenso
 //
 //	x.index_add_(int dim, Tensor index, Tensor source, *, Number alpha=1)
 func (x *Tensor) IndexAddInPlace(dim int, index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("index_add_", options, dim, index, source))
+	return CallTensor("torch.Tensor.index_add_", options, x, dim, index, source)
 }
 
 // IndexCopy is the method index_copy: out-of-place version of
@@ -134,7 +134,7 @@ func (x *Tensor) IndexAddInPlace(dim int, index, source *Tensor, options ...any)
 //
 //	x.index_copy(int dim, Tensor index, Tensor source)
 func (x *Tensor) IndexCopy(dim int, index, source *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("index_copy", dim, index, source))
+	return CallTensor("torch.Tensor.index_copy", nil, x, dim, index, source)
 }
 
 // IndexCopyInPlace is the method index_copy_: copies the elements of tensor
@@ -144,7 +144,7 @@ func (x *Tensor) IndexCopy(dim int, index, source *Tensor) *Tensor {
 //
 //	x.index_copy_(int dim, Tensor index, Tensor source)
 func (x *Tensor) IndexCopyInPlace(dim int, index, source *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("index_copy_", dim, index, source))
+	return CallTensor("torch.Tensor.index_copy_", nil, x, dim, index, source)
 }
 
 // IndexFill is the method index_fill: out-of-place version of
@@ -155,7 +155,7 @@ func (x *Tensor) IndexCopyInPlace(dim int, index, source *Tensor) *Tensor {
 //	x.index_fill(int dim, Tensor index, Tensor value)
 //	x.index_fill(int dim, Tensor index, Number value)
 func (x *Tensor) IndexFill(dim int, index *Tensor, value any) *Tensor {
-	return As[*Tensor](x.callMethod("index_fill", dim, index, value))
+	return CallTensor("torch.Tensor.index_fill", nil, x, dim, index, value)
 }
 
 // IndexFillInPlace is the method index_fill_: fills the elements of the x
@@ -166,7 +166,7 @@ func (x *Tensor) IndexFill(dim int, index *Tensor, value any) *Tensor {
 //	x.index_fill_(int dim, Tensor index, Tensor value)
 //	x.index_fill_(int dim, Tensor index, Number value)
 func (x *Tensor) IndexFillInPlace(dim int, index *Tensor, value any) *Tensor {
-	return As[*Tensor](x.callMethod("index_fill_", dim, index, value))
+	return CallTensor("torch.Tensor.index_fill_", nil, x, dim, index, value)
 }
 
 // IndexPut is the method index_put: out-place version of Tensor.index_put_.
@@ -175,7 +175,7 @@ func (x *Tensor) IndexFillInPlace(dim int, index *Tensor, value any) *Tensor {
 //
 //	x.index_put(Tensor?[] indices, Tensor values, bool accumulate=False)
 func (x *Tensor) IndexPut(indices any, values *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("index_put", options, indices, values))
+	return CallTensor("torch.Tensor.index_put", options, x, indices, values)
 }
 
 // IndexPutInPlace is the method index_put_: puts values from the tensor values
@@ -186,7 +186,7 @@ func (x *Tensor) IndexPut(indices any, values *Tensor, options ...any) *Tensor {
 //
 //	x.index_put_(Tensor?[] indices, Tensor values, bool accumulate=False)
 func (x *Tensor) IndexPutInPlace(indices any, values *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("index_put_", options, indices, values))
+	return CallTensor("torch.Tensor.index_put_", options, x, indices, values)
 }
 
 // IndexReduce is the method index_reduce.
@@ -195,7 +195,7 @@ func (x *Tensor) IndexPutInPlace(indices any, values *Tensor, options ...any) *T
 //
 //	x.index_reduce(int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)
 func (x *Tensor) IndexReduce(dim int, index, source *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("index_reduce", options, dim, index, source, reduce))
+	return CallTensor("torch.Tensor.index_reduce", options, x, dim, index, source, reduce)
 }
 
 // IndexReduceInPlace is the method index_reduce_: accumulate the elements of
@@ -206,7 +206,7 @@ func (x *Tensor) IndexReduce(dim int, index, source *Tensor, reduce string, opti
 //
 //	x.index_reduce_(int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)
 func (x *Tensor) IndexReduceInPlace(dim int, index, source *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("index_reduce_", options, dim, index, source, reduce))
+	return CallTensor("torch.Tensor.index_reduce_", options, x, dim, index, source, reduce)
 }
 
 // IndexSelect is the method index_select: returns a new tensor which indexes
@@ -216,7 +216,7 @@ func (x *Tensor) IndexReduceInPlace(dim int, index, source *Tensor, reduce strin
 //
 //	x.index_select(int dim, Tensor index)
 func (x *Tensor) IndexSelect(dim int, index *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("index_select", dim, index))
+	return CallTensor("torch.Tensor.index_select", nil, x, dim, index)
 }
 
 // IsNonzero is the method is_nonzero: returns True if the x is a single element
@@ -225,7 +225,7 @@ func (x *Tensor) IndexSelect(dim int, index *Tensor) *Tensor {
 //
 //	x.is_nonzero()
 func (x *Tensor) IsNonzero() SymBool {
-	return As[SymBool](x.callMethod("is_nonzero"))
+	return As[SymBool](CallAny("torch.Tensor.is_nonzero", nil, x))
 }
 
 // MaskedFill is the method masked_fill: out-of-place version of
@@ -236,7 +236,7 @@ func (x *Tensor) IsNonzero() SymBool {
 //	x.masked_fill(Tensor mask, Tensor value)
 //	x.masked_fill(Tensor mask, Number value)
 func (x *Tensor) MaskedFill(mask *Tensor, value any) *Tensor {
-	return As[*Tensor](x.callMethod("masked_fill", mask, value))
+	return CallTensor("torch.Tensor.masked_fill", nil, x, mask, value)
 }
 
 // MaskedFillInPlace is the method masked_fill_: fills elements of x tensor with
@@ -247,7 +247,7 @@ func (x *Tensor) MaskedFill(mask *Tensor, value any) *Tensor {
 //	x.masked_fill_(Tensor mask, Tensor value)
 //	x.masked_fill_(Tensor mask, Number value)
 func (x *Tensor) MaskedFillInPlace(mask *Tensor, value any) *Tensor {
-	return As[*Tensor](x.callMethod("masked_fill_", mask, value))
+	return CallTensor("torch.Tensor.masked_fill_", nil, x, mask, value)
 }
 
 // MaskedScatter is the method masked_scatter: out-of-place version of
@@ -257,7 +257,7 @@ func (x *Tensor) MaskedFillInPlace(mask *Tensor, value any) *Tensor {
 //
 //	x.masked_scatter(Tensor mask, Tensor source)
 func (x *Tensor) MaskedScatter(mask, source *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("masked_scatter", mask, source))
+	return CallTensor("torch.Tensor.masked_scatter", nil, x, mask, source)
 }
 
 // MaskedScatterInPlace is the method masked_scatter_: copies elements from
@@ -267,7 +267,7 @@ func (x *Tensor) MaskedScatter(mask, source *Tensor) *Tensor {
 //
 //	x.masked_scatter_(Tensor mask, Tensor source)
 func (x *Tensor) MaskedScatterInPlace(mask, source *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("masked_scatter_", mask, source))
+	return CallTensor("torch.Tensor.masked_scatter_", nil, x, mask, source)
 }
 
 // MaskedSelect is the method masked_select: returns a new 1-D tensor which
@@ -278,7 +278,7 @@ func (x *Tensor) MaskedScatterInPlace(mask, source *Tensor) *Tensor {
 //
 //	x.masked_select(Tensor mask)
 func (x *Tensor) MaskedSelect(mask *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("masked_select", mask))
+	return CallTensor("torch.Tensor.masked_select", nil, x, mask)
 }
 
 // NarrowCopy is the method narrow_copy: same as Tensor.narrow except this
@@ -288,7 +288,7 @@ func (x *Tensor) MaskedSelect(mask *Tensor) *Tensor {
 //
 //	x.narrow_copy(int dim, int start, int length)
 func (x *Tensor) NarrowCopy(dim int, start, length Int) *Tensor {
-	return As[*Tensor](x.callMethod("narrow_copy", dim, start, length))
+	return CallTensor("torch.Tensor.narrow_copy", nil, x, dim, start, length)
 }
 
 // Nonzero is the method nonzero.
@@ -298,7 +298,7 @@ func (x *Tensor) NarrowCopy(dim int, start, length Int) *Tensor {
 //
 //	x.nonzero(*, as_tuple = False)
 func (x *Tensor) Nonzero(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("nonzero", options...))
+	return CallTensor("torch.Tensor.nonzero", options, x)
 }
 
 // NonzeroTuple is the method nonzero with as_tuple=true.
@@ -308,7 +308,7 @@ func (x *Tensor) Nonzero(options ...any) *Tensor {
 //
 //	x.nonzero(*, as_tuple = False)
 func (x *Tensor) NonzeroTuple(options ...any) Tensors {
-	return As[Tensors](x.callMethod("nonzero", append(with(options), Kw("as_tuple", true))...))
+	return CallTensors("torch.Tensor.nonzero", append(options[:len(options):len(options)], Kw("as_tuple", true)), x)
 }
 
 // NonzeroStatic is the method nonzero_static: returns a 2-D tensor where each
@@ -319,7 +319,7 @@ func (x *Tensor) NonzeroTuple(options ...any) Tensors {
 //
 //	x.nonzero_static(*, int size, int fill_value=-1)
 func (x *Tensor) NonzeroStatic(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("nonzero_static", options...))
+	return CallTensor("torch.Tensor.nonzero_static", options, x)
 }
 
 // Put is the method put: out-of-place version of torch.Tensor.put_. x
@@ -329,7 +329,7 @@ func (x *Tensor) NonzeroStatic(options ...any) *Tensor {
 //
 //	x.put(Tensor index, Tensor source, bool accumulate=False)
 func (x *Tensor) Put(index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("put", options, index, source))
+	return CallTensor("torch.Tensor.put", options, x, index, source)
 }
 
 // PutInPlace is the method put_: copies the elements from source into the
@@ -339,7 +339,7 @@ func (x *Tensor) Put(index, source *Tensor, options ...any) *Tensor {
 //
 //	x.put_(Tensor index, Tensor source, bool accumulate=False)
 func (x *Tensor) PutInPlace(index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("put_", options, index, source))
+	return CallTensor("torch.Tensor.put_", options, x, index, source)
 }
 
 // Scatter is the method scatter: out-of-place version of torch.Tensor.scatter_.
@@ -351,7 +351,7 @@ func (x *Tensor) PutInPlace(index, source *Tensor, options ...any) *Tensor {
 //	x.scatter(int dim, Tensor index, Number value)
 //	x.scatter(int dim, Tensor index, Number value, *, str reduce)
 func (x *Tensor) Scatter(dim int, index *Tensor, src any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("scatter", options, dim, index, src))
+	return CallTensor("torch.Tensor.scatter", options, x, dim, index, src)
 }
 
 // ScatterInPlace is the method scatter_: writes all values from the tensor src
@@ -364,7 +364,7 @@ func (x *Tensor) Scatter(dim int, index *Tensor, src any, options ...any) *Tenso
 //	x.scatter_(int dim, Tensor index, Number value)
 //	x.scatter_(int dim, Tensor index, Number value, *, str reduce)
 func (x *Tensor) ScatterInPlace(dim int, index *Tensor, src any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("scatter_", options, dim, index, src))
+	return CallTensor("torch.Tensor.scatter_", options, x, dim, index, src)
 }
 
 // ScatterAdd is the method scatter_add: out-of-place version of
@@ -374,7 +374,7 @@ func (x *Tensor) ScatterInPlace(dim int, index *Tensor, src any, options ...any)
 //
 //	x.scatter_add(int dim, Tensor index, Tensor src)
 func (x *Tensor) ScatterAdd(dim int, index, src *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("scatter_add", dim, index, src))
+	return CallTensor("torch.Tensor.scatter_add", nil, x, dim, index, src)
 }
 
 // ScatterAddInPlace is the method scatter_add_: adds all values from the tensor
@@ -385,7 +385,7 @@ func (x *Tensor) ScatterAdd(dim int, index, src *Tensor) *Tensor {
 //
 //	x.scatter_add_(int dim, Tensor index, Tensor src)
 func (x *Tensor) ScatterAddInPlace(dim int, index, src *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("scatter_add_", dim, index, src))
+	return CallTensor("torch.Tensor.scatter_add_", nil, x, dim, index, src)
 }
 
 // ScatterReduce is the method scatter_reduce: out-of-place version of
@@ -395,7 +395,7 @@ func (x *Tensor) ScatterAddInPlace(dim int, index, src *Tensor) *Tensor {
 //
 //	x.scatter_reduce(int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)
 func (x *Tensor) ScatterReduce(dim int, index, src *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("scatter_reduce", options, dim, index, src, reduce))
+	return CallTensor("torch.Tensor.scatter_reduce", options, x, dim, index, src, reduce)
 }
 
 // ScatterReduceInPlace is the method scatter_reduce_: reduces all values from
@@ -407,7 +407,7 @@ func (x *Tensor) ScatterReduce(dim int, index, src *Tensor, reduce string, optio
 //
 //	x.scatter_reduce_(int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)
 func (x *Tensor) ScatterReduceInPlace(dim int, index, src *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("scatter_reduce_", options, dim, index, src, reduce))
+	return CallTensor("torch.Tensor.scatter_reduce_", options, x, dim, index, src, reduce)
 }
 
 // SelectScatter is the method select_scatter: embeds the values of the src
@@ -417,7 +417,7 @@ func (x *Tensor) ScatterReduceInPlace(dim int, index, src *Tensor, reduce string
 //
 //	x.select_scatter(Tensor src, int dim, int index)
 func (x *Tensor) SelectScatter(src *Tensor, dim int, index Int) *Tensor {
-	return As[*Tensor](x.callMethod("select_scatter", src, dim, index))
+	return CallTensor("torch.Tensor.select_scatter", nil, x, src, dim, index)
 }
 
 // SliceInverse is the method slice_inverse.
@@ -426,7 +426,7 @@ func (x *Tensor) SelectScatter(src *Tensor, dim int, index Int) *Tensor {
 //
 //	x.slice_inverse(Tensor src, int dim=0, int? start=None, int? end=None, int step=1)
 func (x *Tensor) SliceInverse(src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("slice_inverse", options, src))
+	return CallTensor("torch.Tensor.slice_inverse", options, x, src)
 }
 
 // SliceScatter is the method slice_scatter: embeds the values of the src tensor
@@ -436,7 +436,7 @@ func (x *Tensor) SliceInverse(src *Tensor, options ...any) *Tensor {
 //
 //	x.slice_scatter(Tensor src, int dim=0, int? start=None, int? end=None, int step=1)
 func (x *Tensor) SliceScatter(src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("slice_scatter", options, src))
+	return CallTensor("torch.Tensor.slice_scatter", options, x, src)
 }
 
 // Take is the method take: returns a new tensor with the elements of x at the
@@ -446,7 +446,7 @@ func (x *Tensor) SliceScatter(src *Tensor, options ...any) *Tensor {
 //
 //	x.take(Tensor index)
 func (x *Tensor) Take(index *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("take", index))
+	return CallTensor("torch.Tensor.take", nil, x, index)
 }
 
 // TakeAlongDim is the method take_along_dim: selects values from x at the
@@ -457,7 +457,7 @@ func (x *Tensor) Take(index *Tensor) *Tensor {
 //
 //	x.take_along_dim(Tensor indices, int? dim=None)
 func (x *Tensor) TakeAlongDim(indices *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("take_along_dim", options, indices))
+	return CallTensor("torch.Tensor.take_along_dim", options, x, indices)
 }
 
 // Tril is the method tril: returns the lower triangular part of the matrix (2-D
@@ -468,7 +468,7 @@ func (x *Tensor) TakeAlongDim(indices *Tensor, options ...any) *Tensor {
 //
 //	x.tril(int diagonal=0)
 func (x *Tensor) Tril(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("tril", options...))
+	return CallTensor("torch.Tensor.tril", options, x)
 }
 
 // TrilInPlace is the method tril_: in-place version of Tensor.tril.
@@ -477,7 +477,7 @@ func (x *Tensor) Tril(options ...any) *Tensor {
 //
 //	x.tril_(int diagonal=0)
 func (x *Tensor) TrilInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("tril_", options...))
+	return CallTensor("torch.Tensor.tril_", options, x)
 }
 
 // Triu is the method triu: returns the upper triangular part of a matrix (2-D
@@ -488,7 +488,7 @@ func (x *Tensor) TrilInPlace(options ...any) *Tensor {
 //
 //	x.triu(int diagonal=0)
 func (x *Tensor) Triu(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("triu", options...))
+	return CallTensor("torch.Tensor.triu", options, x)
 }
 
 // TriuInPlace is the method triu_: in-place version of Tensor.triu.
@@ -497,7 +497,7 @@ func (x *Tensor) Triu(options ...any) *Tensor {
 //
 //	x.triu_(int diagonal=0)
 func (x *Tensor) TriuInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("triu_", options...))
+	return CallTensor("torch.Tensor.triu_", options, x)
 }
 
 // Where is the method where: x.where(condition, y) is equivalent to
@@ -509,7 +509,7 @@ func (x *Tensor) TriuInPlace(options ...any) *Tensor {
 //	x.where(Tensor condition, Tensor other)
 //	x.where(Tensor condition, Number other)
 func (x *Tensor) Where(condition *Tensor, other any) *Tensor {
-	return As[*Tensor](x.callMethod("where", condition, other))
+	return CallTensor("torch.Tensor.where", nil, x, condition, other)
 }
 
 // Argwhere is torch.argwhere: returns a tensor containing the indices of all
@@ -522,7 +522,7 @@ func (x *Tensor) Where(condition *Tensor, other any) *Tensor {
 //
 //	torch.argwhere(Tensor input)
 func Argwhere(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.argwhere", input))
+	return CallTensor("torch.argwhere", nil, input)
 }
 
 // AsStridedScatter is torch.as_strided_scatter: embeds the values of the src
@@ -533,7 +533,7 @@ func Argwhere(input *Tensor) *Tensor {
 //
 //	torch.as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None)
 func AsStridedScatter(input, src *Tensor, size, stride Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.as_strided_scatter", options, input, src, size, stride))
+	return CallTensor("torch.as_strided_scatter", options, input, src, size, stride)
 }
 
 // BlockDiag is torch.block_diag: create a block diagonal matrix from provided
@@ -544,7 +544,7 @@ func AsStridedScatter(input, src *Tensor, size, stride Ints, options ...any) *Te
 //
 //	torch.block_diag(*tensors: Tensor)
 func BlockDiag(tensors ...*Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.block_diag", anys(tensors)...))
+	return CallTensor("torch.functional.block_diag", anys(tensors))
 }
 
 // Bucketize is torch.bucketize: returns the indices of the buckets to which
@@ -557,7 +557,7 @@ func BlockDiag(tensors ...*Tensor) *Tensor {
 //	torch.bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor out=None)
 //	torch.bucketize(Number self, Tensor boundaries, *, bool out_int32=False, bool right=False)
 func Bucketize(input any, boundaries *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.bucketize", options, input, boundaries))
+	return CallTensor("torch.bucketize", options, input, boundaries)
 }
 
 // CountNonzero is torch.count_nonzero: counts the number of non-zero values in
@@ -569,7 +569,7 @@ func Bucketize(input any, boundaries *Tensor, options ...any) *Tensor {
 //	torch.count_nonzero(Tensor input, int? dim=None)
 //	torch.count_nonzero(Tensor input, int[] dim)
 func CountNonzero(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.count_nonzero", options, input))
+	return CallTensor("torch.count_nonzero", options, input)
 }
 
 // Diag is torch.diag: - If input is a vector (1-D tensor), then returns a 2-D
@@ -582,7 +582,7 @@ func CountNonzero(input *Tensor, options ...any) *Tensor {
 //
 //	torch.diag(Tensor input, int diagonal=0, *, Tensor out=None)
 func Diag(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.diag", options, input))
+	return CallTensor("torch.diag", options, input)
 }
 
 // DiagEmbed is torch.diag_embed: creates a tensor whose diagonals of certain 2D
@@ -593,7 +593,7 @@ func Diag(input *Tensor, options ...any) *Tensor {
 //
 //	torch.diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1)
 func DiagEmbed(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.diag_embed", options, input))
+	return CallTensor("torch.diag_embed", options, input)
 }
 
 // Diagflat is torch.diagflat: - If input is a vector (1-D tensor), then returns
@@ -606,7 +606,7 @@ func DiagEmbed(input *Tensor, options ...any) *Tensor {
 //
 //	torch.diagflat(Tensor input, int offset=0)
 func Diagflat(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.diagflat", options, input))
+	return CallTensor("torch.diagflat", options, input)
 }
 
 // Diagonal is torch.diagonal: returns a partial view of input with the its
@@ -618,7 +618,7 @@ func Diagflat(input *Tensor, options ...any) *Tensor {
 //
 //	torch.diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1)
 func Diagonal(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.diagonal", options, input))
+	return CallTensor("torch.diagonal", options, input)
 }
 
 // DiagonalCopy is torch.diagonal_copy: performs the same operation as
@@ -630,7 +630,7 @@ func Diagonal(input *Tensor, options ...any) *Tensor {
 //
 //	torch.diagonal_copy(Tensor input, int offset=0, int dim1=0, int dim2=1, *, Tensor out=None)
 func DiagonalCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.diagonal_copy", options, input))
+	return CallTensor("torch.diagonal_copy", options, input)
 }
 
 // DiagonalScatter is torch.diagonal_scatter: embeds the values of the src
@@ -641,7 +641,7 @@ func DiagonalCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1)
 func DiagonalScatter(input, src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.diagonal_scatter", options, input, src))
+	return CallTensor("torch.diagonal_scatter", options, input, src)
 }
 
 // Gather is torch.gather: gathers values along an axis specified by dim.
@@ -650,7 +650,7 @@ func DiagonalScatter(input, src *Tensor, options ...any) *Tensor {
 //
 //	torch.gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor out=None)
 func Gather(input *Tensor, dim int, index *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.gather", options, input, dim, index))
+	return CallTensor("torch.gather", options, input, dim, index)
 }
 
 // IndexAdd is torch.index_add.
@@ -659,7 +659,7 @@ func Gather(input *Tensor, dim int, index *Tensor, options ...any) *Tensor {
 //
 //	torch.index_add(Tensor input, int dim, Tensor index, Tensor source, *, Number alpha=1, Tensor out=None)
 func IndexAdd(input *Tensor, dim int, index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.index_add", options, input, dim, index, source))
+	return CallTensor("torch.index_add", options, input, dim, index, source)
 }
 
 // IndexCopy is torch.index_copy.
@@ -668,7 +668,7 @@ func IndexAdd(input *Tensor, dim int, index, source *Tensor, options ...any) *Te
 //
 //	torch.index_copy(Tensor input, int dim, Tensor index, Tensor source, *, Tensor out=None)
 func IndexCopy(input *Tensor, dim int, index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.index_copy", options, input, dim, index, source))
+	return CallTensor("torch.index_copy", options, input, dim, index, source)
 }
 
 // IndexFill is torch.index_fill.
@@ -678,7 +678,7 @@ func IndexCopy(input *Tensor, dim int, index, source *Tensor, options ...any) *T
 //	torch.index_fill(Tensor input, int dim, Tensor index, Tensor value)
 //	torch.index_fill(Tensor input, int dim, Tensor index, Number value)
 func IndexFill(input *Tensor, dim int, index *Tensor, value any) *Tensor {
-	return As[*Tensor](callFunction("torch.index_fill", input, dim, index, value))
+	return CallTensor("torch.index_fill", nil, input, dim, index, value)
 }
 
 // IndexPut is torch.index_put.
@@ -687,7 +687,7 @@ func IndexFill(input *Tensor, dim int, index *Tensor, value any) *Tensor {
 //
 //	torch.index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False)
 func IndexPut(input *Tensor, indices any, values *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.index_put", options, input, indices, values))
+	return CallTensor("torch.index_put", options, input, indices, values)
 }
 
 // IndexPutInPlace is torch.index_put_.
@@ -696,7 +696,7 @@ func IndexPut(input *Tensor, indices any, values *Tensor, options ...any) *Tenso
 //
 //	torch.index_put_(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False)
 func IndexPutInPlace(input *Tensor, indices any, values *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.index_put_", options, input, indices, values))
+	return CallTensor("torch.index_put_", options, input, indices, values)
 }
 
 // IndexReduce is torch.index_reduce.
@@ -705,7 +705,7 @@ func IndexPutInPlace(input *Tensor, indices any, values *Tensor, options ...any)
 //
 //	torch.index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, Tensor out=None)
 func IndexReduce(input *Tensor, dim int, index, source *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.index_reduce", options, input, dim, index, source, reduce))
+	return CallTensor("torch.index_reduce", options, input, dim, index, source, reduce)
 }
 
 // IndexSelect is torch.index_select: returns a new tensor which indexes the
@@ -715,7 +715,7 @@ func IndexReduce(input *Tensor, dim int, index, source *Tensor, reduce string, o
 //
 //	torch.index_select(Tensor input, int dim, Tensor index, *, Tensor out=None)
 func IndexSelect(input *Tensor, dim int, index *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.index_select", options, input, dim, index))
+	return CallTensor("torch.index_select", options, input, dim, index)
 }
 
 // IsNonzero is torch.is_nonzero: returns True if the input is a single element
@@ -724,7 +724,7 @@ func IndexSelect(input *Tensor, dim int, index *Tensor, options ...any) *Tensor 
 //
 //	torch.is_nonzero(Tensor input)
 func IsNonzero(input *Tensor) SymBool {
-	return As[SymBool](callFunction("torch.is_nonzero", input))
+	return As[SymBool](CallAny("torch.is_nonzero", nil, input))
 }
 
 // MaskedFill is torch.masked_fill.
@@ -734,7 +734,7 @@ func IsNonzero(input *Tensor) SymBool {
 //	torch.masked_fill(Tensor input, Tensor mask, Tensor value)
 //	torch.masked_fill(Tensor input, Tensor mask, Number value)
 func MaskedFill(input, mask *Tensor, value any) *Tensor {
-	return As[*Tensor](callFunction("torch.masked_fill", input, mask, value))
+	return CallTensor("torch.masked_fill", nil, input, mask, value)
 }
 
 // MaskedScatter is torch.masked_scatter.
@@ -743,7 +743,7 @@ func MaskedFill(input, mask *Tensor, value any) *Tensor {
 //
 //	torch.masked_scatter(Tensor input, Tensor mask, Tensor source)
 func MaskedScatter(input, mask, source *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.masked_scatter", input, mask, source))
+	return CallTensor("torch.masked_scatter", nil, input, mask, source)
 }
 
 // MaskedSelect is torch.masked_select: returns a new 1-D tensor which indexes
@@ -753,7 +753,7 @@ func MaskedScatter(input, mask, source *Tensor) *Tensor {
 //
 //	torch.masked_select(Tensor input, Tensor mask, *, Tensor out=None)
 func MaskedSelect(input, mask *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.masked_select", options, input, mask))
+	return CallTensor("torch.masked_select", options, input, mask)
 }
 
 // Narrow is torch.narrow: returns a new tensor that is a narrowed version of
@@ -764,7 +764,7 @@ func MaskedSelect(input, mask *Tensor, options ...any) *Tensor {
 //	torch.narrow(Tensor input, int dim, Tensor start, int length)
 //	torch.narrow(Tensor input, int dim, int start, int length)
 func Narrow(input *Tensor, dim int, start any, length Int) *Tensor {
-	return As[*Tensor](callFunction("torch.narrow", input, dim, start, length))
+	return CallTensor("torch.narrow", nil, input, dim, start, length)
 }
 
 // NarrowCopy is torch.narrow_copy: same as Tensor.narrow except this returns a
@@ -774,7 +774,7 @@ func Narrow(input *Tensor, dim int, start any, length Int) *Tensor {
 //
 //	torch.narrow_copy(Tensor input, int dim, int start, int length, *, Tensor out=None)
 func NarrowCopy(input *Tensor, dim int, start, length Int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.narrow_copy", options, input, dim, start, length))
+	return CallTensor("torch.narrow_copy", options, input, dim, start, length)
 }
 
 // Nonzero is torch.nonzero.
@@ -784,7 +784,7 @@ func NarrowCopy(input *Tensor, dim int, start, length Int, options ...any) *Tens
 //
 //	torch.nonzero(input: Tensor, *, as_tuple = False, out = None)
 func Nonzero(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.nonzero", options, input))
+	return CallTensor("torch.nonzero", options, input)
 }
 
 // NonzeroTuple is torch.nonzero with as_tuple=true.
@@ -794,7 +794,7 @@ func Nonzero(input *Tensor, options ...any) *Tensor {
 //
 //	torch.nonzero(input: Tensor, *, as_tuple = False, out = None)
 func NonzeroTuple(input *Tensor, options ...any) Tensors {
-	return As[Tensors](callFunction("torch.nonzero", append(with(options, input), Kw("as_tuple", true))...))
+	return CallTensors("torch.nonzero", append(options[:len(options):len(options)], Kw("as_tuple", true)), input)
 }
 
 // NonzeroStatic is torch.nonzero_static: returns a 2-D tensor where each row is
@@ -805,7 +805,7 @@ func NonzeroTuple(input *Tensor, options ...any) Tensors {
 //
 //	torch.nonzero_static(Tensor input, *, int size, int fill_value=-1, Tensor out=None)
 func NonzeroStatic(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.nonzero_static", options, input))
+	return CallTensor("torch.nonzero_static", options, input)
 }
 
 // Put is torch.put.
@@ -814,7 +814,7 @@ func NonzeroStatic(input *Tensor, options ...any) *Tensor {
 //
 //	torch.put(Tensor input, Tensor index, Tensor source, bool accumulate=False)
 func Put(input, index, source *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.put", options, input, index, source))
+	return CallTensor("torch.put", options, input, index, source)
 }
 
 // Scatter is torch.scatter: out-of-place version of torch.Tensor.scatter_.
@@ -826,7 +826,7 @@ func Put(input, index, source *Tensor, options ...any) *Tensor {
 //	torch.scatter(Tensor input, int dim, Tensor index, Number value, *, Tensor out=None)
 //	torch.scatter(Tensor input, int dim, Tensor index, Number value, *, str reduce, Tensor out=None)
 func Scatter(input *Tensor, dim int, index *Tensor, src any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.scatter", options, input, dim, index, src))
+	return CallTensor("torch.scatter", options, input, dim, index, src)
 }
 
 // ScatterAdd is torch.scatter_add: out-of-place version of
@@ -836,7 +836,7 @@ func Scatter(input *Tensor, dim int, index *Tensor, src any, options ...any) *Te
 //
 //	torch.scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor out=None)
 func ScatterAdd(input *Tensor, dim int, index, src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.scatter_add", options, input, dim, index, src))
+	return CallTensor("torch.scatter_add", options, input, dim, index, src)
 }
 
 // ScatterReduce is torch.scatter_reduce: out-of-place version of
@@ -846,7 +846,7 @@ func ScatterAdd(input *Tensor, dim int, index, src *Tensor, options ...any) *Ten
 //
 //	torch.scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True, Tensor out=None)
 func ScatterReduce(input *Tensor, dim int, index, src *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.scatter_reduce", options, input, dim, index, src, reduce))
+	return CallTensor("torch.scatter_reduce", options, input, dim, index, src, reduce)
 }
 
 // Searchsorted is torch.searchsorted: find the indices from the *innermost*
@@ -860,7 +860,7 @@ func ScatterReduce(input *Tensor, dim int, index, src *Tensor, reduce string, op
 //	torch.searchsorted(Tensor sorted_sequence, Tensor input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor out=None)
 //	torch.searchsorted(Tensor sorted_sequence, Number self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor out=None)
 func Searchsorted(sortedSequence *Tensor, input any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.searchsorted", options, sortedSequence, input))
+	return CallTensor("torch.searchsorted", options, sortedSequence, input)
 }
 
 // Select is torch.select: slices the input tensor along the selected dimension
@@ -870,7 +870,7 @@ func Searchsorted(sortedSequence *Tensor, input any, options ...any) *Tensor {
 //
 //	torch.select(Tensor input, int dim, int index)
 func Select(input *Tensor, dim int, index Int) *Tensor {
-	return As[*Tensor](callFunction("torch.select", input, dim, index))
+	return CallTensor("torch.select", nil, input, dim, index)
 }
 
 // SelectCopy is torch.select_copy: performs the same operation as torch.select,
@@ -880,7 +880,7 @@ func Select(input *Tensor, dim int, index Int) *Tensor {
 //
 //	torch.select_copy(Tensor input, int dim, int index, *, Tensor out=None)
 func SelectCopy(input *Tensor, dim int, index Int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.select_copy", options, input, dim, index))
+	return CallTensor("torch.select_copy", options, input, dim, index)
 }
 
 // SelectScatter is torch.select_scatter: embeds the values of the src tensor
@@ -890,7 +890,7 @@ func SelectCopy(input *Tensor, dim int, index Int, options ...any) *Tensor {
 //
 //	torch.select_scatter(Tensor input, Tensor src, int dim, int index)
 func SelectScatter(input, src *Tensor, dim int, index Int) *Tensor {
-	return As[*Tensor](callFunction("torch.select_scatter", input, src, dim, index))
+	return CallTensor("torch.select_scatter", nil, input, src, dim, index)
 }
 
 // SliceCopy is torch.slice_copy: performs the same operation as torch.slice,
@@ -901,7 +901,7 @@ func SelectScatter(input, src *Tensor, dim int, index Int) *Tensor {
 //
 //	torch.slice_copy(Tensor input, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor out=None)
 func SliceCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.slice_copy", options, input))
+	return CallTensor("torch.slice_copy", options, input)
 }
 
 // SliceInverse is torch.slice_inverse.
@@ -910,7 +910,7 @@ func SliceCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.slice_inverse(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)
 func SliceInverse(input, src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.slice_inverse", options, input, src))
+	return CallTensor("torch.slice_inverse", options, input, src)
 }
 
 // SliceScatter is torch.slice_scatter: embeds the values of the src tensor into
@@ -920,7 +920,7 @@ func SliceInverse(input, src *Tensor, options ...any) *Tensor {
 //
 //	torch.slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor out=None)
 func SliceScatter(input, src *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.slice_scatter", options, input, src))
+	return CallTensor("torch.slice_scatter", options, input, src)
 }
 
 // Take is torch.take: returns a new tensor with the elements of input at the
@@ -930,7 +930,7 @@ func SliceScatter(input, src *Tensor, options ...any) *Tensor {
 //
 //	torch.take(Tensor input, Tensor index, *, Tensor out=None)
 func Take(input, index *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.take", options, input, index))
+	return CallTensor("torch.take", options, input, index)
 }
 
 // TakeAlongDim is torch.take_along_dim: selects values from input at the
@@ -941,7 +941,7 @@ func Take(input, index *Tensor, options ...any) *Tensor {
 //
 //	torch.take_along_dim(Tensor input, Tensor indices, int? dim=None, *, Tensor out=None)
 func TakeAlongDim(input, indices *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.take_along_dim", options, input, indices))
+	return CallTensor("torch.take_along_dim", options, input, indices)
 }
 
 // Tril is torch.tril: returns the lower triangular part of the matrix (2-D
@@ -952,7 +952,7 @@ func TakeAlongDim(input, indices *Tensor, options ...any) *Tensor {
 //
 //	torch.tril(Tensor input, int diagonal=0, *, Tensor out=None)
 func Tril(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.tril", options, input))
+	return CallTensor("torch.tril", options, input)
 }
 
 // Triu is torch.triu: returns the upper triangular part of a matrix (2-D
@@ -963,7 +963,7 @@ func Tril(input *Tensor, options ...any) *Tensor {
 //
 //	torch.triu(Tensor input, int diagonal=0, *, Tensor out=None)
 func Triu(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.triu", options, input))
+	return CallTensor("torch.triu", options, input)
 }
 
 // UnravelIndex is torch.unravel_index: converts a tensor of flat indices into a
@@ -974,5 +974,5 @@ func Triu(input *Tensor, options ...any) *Tensor {
 //
 //	torch.unravel_index(indices: Tensor, shape: Ints)
 func UnravelIndex(indices *Tensor, shape Ints) Tensors {
-	return As[Tensors](callFunction("torch.functional.unravel_index", indices, shape))
+	return CallTensors("torch.functional.unravel_index", nil, indices, shape)
 }

@@ -9,7 +9,7 @@ package torchops
 //
 //	x.dist(Tensor other, Number p=2)
 func (x *Tensor) Dist(other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("dist", options, other))
+	return CallTensor("torch.Tensor.dist", options, x, other)
 }
 
 // LogSoftmax is the method log_softmax.
@@ -18,7 +18,7 @@ func (x *Tensor) Dist(other *Tensor, options ...any) *Tensor {
 //
 //	x.log_softmax(int dim, dtype? dtype=None)
 func (x *Tensor) LogSoftmax(dim int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("log_softmax", options, dim))
+	return CallTensor("torch.Tensor.log_softmax", options, x, dim)
 }
 
 // Prelu is the method prelu: applies element-wise the function PReLU(x) =
@@ -28,7 +28,7 @@ func (x *Tensor) LogSoftmax(dim int, options ...any) *Tensor {
 //
 //	x.prelu(Tensor weight)
 func (x *Tensor) Prelu(weight *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("prelu", weight))
+	return CallTensor("torch.Tensor.prelu", nil, x, weight)
 }
 
 // Renorm is the method renorm: returns a tensor where each sub-tensor of x
@@ -39,7 +39,7 @@ func (x *Tensor) Prelu(weight *Tensor) *Tensor {
 //
 //	x.renorm(Number p, int dim, Number maxnorm)
 func (x *Tensor) Renorm(p any, dim int, maxnorm any) *Tensor {
-	return As[*Tensor](x.callMethod("renorm", p, dim, maxnorm))
+	return CallTensor("torch.Tensor.renorm", nil, x, p, dim, maxnorm)
 }
 
 // RenormInPlace is the method renorm_: in-place version of Tensor.renorm.
@@ -48,7 +48,7 @@ func (x *Tensor) Renorm(p any, dim int, maxnorm any) *Tensor {
 //
 //	x.renorm_(Number p, int dim, Number maxnorm)
 func (x *Tensor) RenormInPlace(p any, dim int, maxnorm any) *Tensor {
-	return As[*Tensor](x.callMethod("renorm_", p, dim, maxnorm))
+	return CallTensor("torch.Tensor.renorm_", nil, x, p, dim, maxnorm)
 }
 
 // AffineGridGenerator is torch.affine_grid_generator.
@@ -58,7 +58,7 @@ func (x *Tensor) RenormInPlace(p any, dim int, maxnorm any) *Tensor {
 //
 //	torch.affine_grid_generator(Tensor theta, int[] size, bool align_corners)
 func AffineGridGenerator(theta *Tensor, size Ints, alignCorners bool) *Tensor {
-	return As[*Tensor](callFunction("torch.affine_grid_generator", theta, size, alignCorners))
+	return CallTensor("torch.affine_grid_generator", nil, theta, size, alignCorners)
 }
 
 // AlphaDropout is torch.alpha_dropout.
@@ -67,7 +67,7 @@ func AffineGridGenerator(theta *Tensor, size Ints, alignCorners bool) *Tensor {
 //
 //	torch.alpha_dropout(Tensor input, float p, bool train)
 func AlphaDropout(input *Tensor, p float64, train bool) *Tensor {
-	return As[*Tensor](callFunction("torch.alpha_dropout", input, p, train))
+	return CallTensor("torch.alpha_dropout", nil, input, p, train)
 }
 
 // AlphaDropoutInPlace is torch.alpha_dropout_: in-place version of
@@ -77,7 +77,7 @@ func AlphaDropout(input *Tensor, p float64, train bool) *Tensor {
 //
 //	torch.alpha_dropout_(Tensor input, float p, bool train)
 func AlphaDropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
-	return As[*Tensor](callFunction("torch.alpha_dropout_", input, p, train))
+	return CallTensor("torch.alpha_dropout_", nil, input, p, train)
 }
 
 // BatchNorm is torch.batch_norm.
@@ -87,61 +87,56 @@ func AlphaDropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
 //
 //	torch.batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled)
 func BatchNorm(input, weight, bias, runningMean, runningVar *Tensor, training bool, momentum, eps float64, cudnnEnabled bool) *Tensor {
-	return As[*Tensor](callFunction("torch.batch_norm", input, weight, bias, runningMean, runningVar, training, momentum, eps, cudnnEnabled))
+	return CallTensor("torch.batch_norm", nil, input, weight, bias, runningMean, runningVar, training, momentum, eps, cudnnEnabled)
 }
 
 // BatchNormBackwardElemt is torch.batch_norm_backward_elemt.
 //
 //	torch.batch_norm_backward_elemt(Tensor grad_out, Tensor input, Tensor mean, Tensor invstd, Tensor? weight, Tensor sum_dy, Tensor sum_dy_xmu, Tensor count)
 func BatchNormBackwardElemt(gradOut, input, mean, invstd, weight, sumDy, sumDyXmu, count *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.batch_norm_backward_elemt", gradOut, input, mean, invstd, weight, sumDy, sumDyXmu, count))
+	return CallTensor("torch.batch_norm_backward_elemt", nil, gradOut, input, mean, invstd, weight, sumDy, sumDyXmu, count)
 }
 
 // BatchNormBackwardReduce is torch.batch_norm_backward_reduce.
 //
 //	torch.batch_norm_backward_reduce(Tensor grad_out, Tensor input, Tensor mean, Tensor invstd, Tensor? weight, bool input_g, bool weight_g, bool bias_g)
 func BatchNormBackwardReduce(gradOut, input, mean, invstd, weight *Tensor, inputG, weightG, biasG bool) (_, _, _, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.batch_norm_backward_reduce", gradOut, input, mean, invstd, weight, inputG, weightG, biasG))
-	return list.At(0), list.At(1), list.At(2), list.At(3)
+	return CallTensors4("torch.batch_norm_backward_reduce", nil, gradOut, input, mean, invstd, weight, inputG, weightG, biasG)
 }
 
 // BatchNormElemt is torch.batch_norm_elemt.
 //
 //	torch.batch_norm_elemt(Tensor input, Tensor? weight, Tensor? bias, Tensor mean, Tensor invstd, float eps, *, Tensor out=None)
 func BatchNormElemt(input, weight, bias, mean, invstd *Tensor, eps float64, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.batch_norm_elemt", options, input, weight, bias, mean, invstd, eps))
+	return CallTensor("torch.batch_norm_elemt", options, input, weight, bias, mean, invstd, eps)
 }
 
 // BatchNormGatherStats is torch.batch_norm_gather_stats.
 //
 //	torch.batch_norm_gather_stats(Tensor input, Tensor mean, Tensor invstd, Tensor? running_mean, Tensor? running_var, float momentum, float eps, int count)
 func BatchNormGatherStats(input, mean, invstd, runningMean, runningVar *Tensor, momentum, eps float64, count int) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.batch_norm_gather_stats", input, mean, invstd, runningMean, runningVar, momentum, eps, count))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.batch_norm_gather_stats", nil, input, mean, invstd, runningMean, runningVar, momentum, eps, count)
 }
 
 // BatchNormGatherStatsWithCounts is torch.batch_norm_gather_stats_with_counts.
 //
 //	torch.batch_norm_gather_stats_with_counts(Tensor input, Tensor mean, Tensor invstd, Tensor? running_mean, Tensor? running_var, float momentum, float eps, Tensor counts)
 func BatchNormGatherStatsWithCounts(input, mean, invstd, runningMean, runningVar *Tensor, momentum, eps float64, counts *Tensor) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.batch_norm_gather_stats_with_counts", input, mean, invstd, runningMean, runningVar, momentum, eps, counts))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.batch_norm_gather_stats_with_counts", nil, input, mean, invstd, runningMean, runningVar, momentum, eps, counts)
 }
 
 // BatchNormStats is torch.batch_norm_stats.
 //
 //	torch.batch_norm_stats(Tensor input, float eps)
 func BatchNormStats(input *Tensor, eps float64) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.batch_norm_stats", input, eps))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.batch_norm_stats", nil, input, eps)
 }
 
 // BatchNormUpdateStats is torch.batch_norm_update_stats.
 //
 //	torch.batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float momentum)
 func BatchNormUpdateStats(input, runningMean, runningVar *Tensor, momentum float64) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.batch_norm_update_stats", input, runningMean, runningVar, momentum))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.batch_norm_update_stats", nil, input, runningMean, runningVar, momentum)
 }
 
 // Bilinear is torch.bilinear: applies a bilinear transformation to the incoming
@@ -152,7 +147,7 @@ func BatchNormUpdateStats(input, runningMean, runningVar *Tensor, momentum float
 //
 //	torch.bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)
 func Bilinear(input1, input2, weight *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.bilinear", options, input1, input2, weight))
+	return CallTensor("torch.bilinear", options, input1, input2, weight)
 }
 
 // BinaryCrossEntropyWithLogits is torch.binary_cross_entropy_with_logits.
@@ -163,7 +158,7 @@ func Bilinear(input1, input2, weight *Tensor, options ...any) *Tensor {
 //
 //	torch.binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=at::Reduction::Mean)
 func BinaryCrossEntropyWithLogits(input, target *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.binary_cross_entropy_with_logits", options, input, target))
+	return CallTensor("torch.binary_cross_entropy_with_logits", options, input, target)
 }
 
 // Cdist is torch.cdist: computes the batched p-norm distance between each pair
@@ -173,7 +168,7 @@ func BinaryCrossEntropyWithLogits(input, target *Tensor, options ...any) *Tensor
 //
 //	torch.cdist(x1: Tensor, x2: Tensor, p = 2.0, compute_mode = 'use_mm_for_euclid_dist_if_necessary')
 func Cdist(x1, x2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.functional.cdist", options, x1, x2))
+	return CallTensor("torch.functional.cdist", options, x1, x2)
 }
 
 // CosineEmbeddingLoss is torch.cosine_embedding_loss.
@@ -185,7 +180,7 @@ func Cdist(x1, x2 *Tensor, options ...any) *Tensor {
 //
 //	torch.cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=at::Reduction::Mean)
 func CosineEmbeddingLoss(input1, input2, target *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.cosine_embedding_loss", options, input1, input2, target))
+	return CallTensor("torch.cosine_embedding_loss", options, input1, input2, target)
 }
 
 // CosineSimilarity is torch.cosine_similarity: returns cosine similarity
@@ -197,7 +192,7 @@ func CosineEmbeddingLoss(input1, input2, target *Tensor, options ...any) *Tensor
 //
 //	torch.cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)
 func CosineSimilarity(x1, x2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.cosine_similarity", options, x1, x2))
+	return CallTensor("torch.cosine_similarity", options, x1, x2)
 }
 
 // CtcLoss is torch.ctc_loss.
@@ -208,29 +203,28 @@ func CosineSimilarity(x1, x2 *Tensor, options ...any) *Tensor {
 //	torch.ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=at::Reduction::Mean, bool zero_infinity=False)
 //	torch.ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=at::Reduction::Mean, bool zero_infinity=False)
 func CtcLoss(logProbs, targets *Tensor, inputLengths, targetLengths any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.ctc_loss", options, logProbs, targets, inputLengths, targetLengths))
+	return CallTensor("torch.ctc_loss", options, logProbs, targets, inputLengths, targetLengths)
 }
 
 // CudnnAffineGridGenerator is torch.cudnn_affine_grid_generator.
 //
 //	torch.cudnn_affine_grid_generator(Tensor theta, int N, int C, int H, int W)
 func CudnnAffineGridGenerator(theta *Tensor, n, c, h, w int) *Tensor {
-	return As[*Tensor](callFunction("torch.cudnn_affine_grid_generator", theta, n, c, h, w))
+	return CallTensor("torch.cudnn_affine_grid_generator", nil, theta, n, c, h, w)
 }
 
 // CudnnBatchNorm is torch.cudnn_batch_norm.
 //
 //	torch.cudnn_batch_norm(Tensor input, Tensor weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float exponential_average_factor, float epsilon, *, Tensor[4] out=None)
 func CudnnBatchNorm(input, weight, bias, runningMean, runningVar *Tensor, training bool, exponentialAverageFactor, epsilon float64, options ...any) (_, _, _, _ *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.cudnn_batch_norm", options, input, weight, bias, runningMean, runningVar, training, exponentialAverageFactor, epsilon))
-	return list.At(0), list.At(1), list.At(2), list.At(3)
+	return CallTensors4("torch.cudnn_batch_norm", options, input, weight, bias, runningMean, runningVar, training, exponentialAverageFactor, epsilon)
 }
 
 // CudnnGridSampler is torch.cudnn_grid_sampler.
 //
 //	torch.cudnn_grid_sampler(Tensor input, Tensor grid)
 func CudnnGridSampler(input, grid *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.cudnn_grid_sampler", input, grid))
+	return CallTensor("torch.cudnn_grid_sampler", nil, input, grid)
 }
 
 // Dist is torch.dist: returns the p-norm of (input - other).
@@ -240,7 +234,7 @@ func CudnnGridSampler(input, grid *Tensor) *Tensor {
 //
 //	torch.dist(Tensor input, Tensor other, Number p=2)
 func Dist(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.dist", options, input, other))
+	return CallTensor("torch.dist", options, input, other)
 }
 
 // Dropout is torch.dropout.
@@ -249,7 +243,7 @@ func Dist(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.dropout(Tensor input, float p, bool train)
 func Dropout(input *Tensor, p float64, train bool) *Tensor {
-	return As[*Tensor](callFunction("torch.dropout", input, p, train))
+	return CallTensor("torch.dropout", nil, input, p, train)
 }
 
 // DropoutInPlace is torch.dropout_.
@@ -258,7 +252,7 @@ func Dropout(input *Tensor, p float64, train bool) *Tensor {
 //
 //	torch.dropout_(Tensor input, float p, bool train)
 func DropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
-	return As[*Tensor](callFunction("torch.dropout_", input, p, train))
+	return CallTensor("torch.dropout_", nil, input, p, train)
 }
 
 // Embedding is torch.embedding.
@@ -268,7 +262,7 @@ func DropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
 //
 //	torch.embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)
 func Embedding(weight, indices *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.embedding", options, weight, indices))
+	return CallTensor("torch.embedding", options, weight, indices)
 }
 
 // EmbeddingBag is torch.embedding_bag.
@@ -279,8 +273,7 @@ func Embedding(weight, indices *Tensor, options ...any) *Tensor {
 //	torch.embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx)
 //	torch.embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False)
 func EmbeddingBag(weight, indices, offsets *Tensor, options ...any) (_, _, _, _ *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.embedding_bag", options, weight, indices, offsets))
-	return list.At(0), list.At(1), list.At(2), list.At(3)
+	return CallTensors4("torch.embedding_bag", options, weight, indices, offsets)
 }
 
 // EmbeddingRenormInPlace is torch.embedding_renorm_.
@@ -289,7 +282,7 @@ func EmbeddingBag(weight, indices, offsets *Tensor, options ...any) (_, _, _, _ 
 //
 //	torch.embedding_renorm_(Tensor input, Tensor indices, float max_norm, float norm_type)
 func EmbeddingRenormInPlace(input, indices *Tensor, maxNorm, normType float64) *Tensor {
-	return As[*Tensor](callFunction("torch.embedding_renorm_", input, indices, maxNorm, normType))
+	return CallTensor("torch.embedding_renorm_", nil, input, indices, maxNorm, normType)
 }
 
 // FeatureAlphaDropout is torch.feature_alpha_dropout.
@@ -298,7 +291,7 @@ func EmbeddingRenormInPlace(input, indices *Tensor, maxNorm, normType float64) *
 //
 //	torch.feature_alpha_dropout(Tensor input, float p, bool train)
 func FeatureAlphaDropout(input *Tensor, p float64, train bool) *Tensor {
-	return As[*Tensor](callFunction("torch.feature_alpha_dropout", input, p, train))
+	return CallTensor("torch.feature_alpha_dropout", nil, input, p, train)
 }
 
 // FeatureAlphaDropoutInPlace is torch.feature_alpha_dropout_: in-place version
@@ -308,7 +301,7 @@ func FeatureAlphaDropout(input *Tensor, p float64, train bool) *Tensor {
 //
 //	torch.feature_alpha_dropout_(Tensor input, float p, bool train)
 func FeatureAlphaDropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
-	return As[*Tensor](callFunction("torch.feature_alpha_dropout_", input, p, train))
+	return CallTensor("torch.feature_alpha_dropout_", nil, input, p, train)
 }
 
 // FeatureDropout is torch.feature_dropout.
@@ -317,7 +310,7 @@ func FeatureAlphaDropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
 //
 //	torch.feature_dropout(Tensor input, float p, bool train)
 func FeatureDropout(input *Tensor, p float64, train bool) *Tensor {
-	return As[*Tensor](callFunction("torch.feature_dropout", input, p, train))
+	return CallTensor("torch.feature_dropout", nil, input, p, train)
 }
 
 // FeatureDropoutInPlace is torch.feature_dropout_: in-place version of
@@ -327,7 +320,7 @@ func FeatureDropout(input *Tensor, p float64, train bool) *Tensor {
 //
 //	torch.feature_dropout_(Tensor input, float p, bool train)
 func FeatureDropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
-	return As[*Tensor](callFunction("torch.feature_dropout_", input, p, train))
+	return CallTensor("torch.feature_dropout_", nil, input, p, train)
 }
 
 // GridSampler is torch.grid_sampler.
@@ -337,7 +330,7 @@ func FeatureDropoutInPlace(input *Tensor, p float64, train bool) *Tensor {
 //
 //	torch.grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)
 func GridSampler(input, grid *Tensor, interpolationMode, paddingMode int, alignCorners bool) *Tensor {
-	return As[*Tensor](callFunction("torch.grid_sampler", input, grid, interpolationMode, paddingMode, alignCorners))
+	return CallTensor("torch.grid_sampler", nil, input, grid, interpolationMode, paddingMode, alignCorners)
 }
 
 // GridSampler2d is torch.grid_sampler_2d.
@@ -347,7 +340,7 @@ func GridSampler(input, grid *Tensor, interpolationMode, paddingMode int, alignC
 //
 //	torch.grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)
 func GridSampler2d(input, grid *Tensor, interpolationMode, paddingMode int, alignCorners bool) *Tensor {
-	return As[*Tensor](callFunction("torch.grid_sampler_2d", input, grid, interpolationMode, paddingMode, alignCorners))
+	return CallTensor("torch.grid_sampler_2d", nil, input, grid, interpolationMode, paddingMode, alignCorners)
 }
 
 // GridSampler3d is torch.grid_sampler_3d.
@@ -357,7 +350,7 @@ func GridSampler2d(input, grid *Tensor, interpolationMode, paddingMode int, alig
 //
 //	torch.grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)
 func GridSampler3d(input, grid *Tensor, interpolationMode, paddingMode int, alignCorners bool) *Tensor {
-	return As[*Tensor](callFunction("torch.grid_sampler_3d", input, grid, interpolationMode, paddingMode, alignCorners))
+	return CallTensor("torch.grid_sampler_3d", nil, input, grid, interpolationMode, paddingMode, alignCorners)
 }
 
 // GroupNorm is torch.group_norm.
@@ -366,7 +359,7 @@ func GridSampler3d(input, grid *Tensor, interpolationMode, paddingMode int, alig
 //
 //	torch.group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True)
 func GroupNorm(input *Tensor, numGroups int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.group_norm", options, input, numGroups))
+	return CallTensor("torch.group_norm", options, input, numGroups)
 }
 
 // Gru is torch.gru.
@@ -377,8 +370,7 @@ func GroupNorm(input *Tensor, numGroups int, options ...any) *Tensor {
 //	torch.gru(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional)
 //	torch.gru(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first)
 func Gru(data, batchSizes *Tensor, hx, params, hasBiases, numLayers, dropout any, train, bidirectional bool) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.gru", data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.gru", nil, data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional)
 }
 
 // GruCell is torch.gru_cell.
@@ -387,7 +379,7 @@ func Gru(data, batchSizes *Tensor, hx, params, hasBiases, numLayers, dropout any
 //
 //	torch.gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
 func GruCell(input, hx, wIh, wHh *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.gru_cell", options, input, hx, wIh, wHh))
+	return CallTensor("torch.gru_cell", options, input, hx, wIh, wHh)
 }
 
 // HingeEmbeddingLoss is torch.hinge_embedding_loss.
@@ -398,7 +390,7 @@ func GruCell(input, hx, wIh, wHh *Tensor, options ...any) *Tensor {
 //
 //	torch.hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, int reduction=at::Reduction::Mean)
 func HingeEmbeddingLoss(input, target *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.hinge_embedding_loss", options, input, target))
+	return CallTensor("torch.hinge_embedding_loss", options, input, target)
 }
 
 // InstanceNorm is torch.instance_norm.
@@ -407,7 +399,7 @@ func HingeEmbeddingLoss(input, target *Tensor, options ...any) *Tensor {
 //
 //	torch.instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)
 func InstanceNorm(input, weight, bias, runningMean, runningVar *Tensor, useInputStats bool, momentum, eps float64, cudnnEnabled bool) *Tensor {
-	return As[*Tensor](callFunction("torch.instance_norm", input, weight, bias, runningMean, runningVar, useInputStats, momentum, eps, cudnnEnabled))
+	return CallTensor("torch.instance_norm", nil, input, weight, bias, runningMean, runningVar, useInputStats, momentum, eps, cudnnEnabled)
 }
 
 // KlDiv is torch.kl_div.
@@ -418,7 +410,7 @@ func InstanceNorm(input, weight, bias, runningMean, runningVar *Tensor, useInput
 //
 //	torch.kl_div(Tensor input, Tensor target, int reduction=at::Reduction::Mean, *, bool log_target=False)
 func KlDiv(input, target *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.kl_div", options, input, target))
+	return CallTensor("torch.kl_div", options, input, target)
 }
 
 // LayerNorm is torch.layer_norm.
@@ -427,7 +419,7 @@ func KlDiv(input, target *Tensor, options ...any) *Tensor {
 //
 //	torch.layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True)
 func LayerNorm(input *Tensor, normalizedShape Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.layer_norm", options, input, normalizedShape))
+	return CallTensor("torch.layer_norm", options, input, normalizedShape)
 }
 
 // LogSoftmax is torch.log_softmax.
@@ -436,7 +428,7 @@ func LayerNorm(input *Tensor, normalizedShape Ints, options ...any) *Tensor {
 //
 //	torch.log_softmax(Tensor input, int dim, dtype? dtype=None, *, Tensor out=None)
 func LogSoftmax(input *Tensor, dim int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.log_softmax", options, input, dim))
+	return CallTensor("torch.log_softmax", options, input, dim)
 }
 
 // Lstm is torch.lstm.
@@ -447,8 +439,7 @@ func LogSoftmax(input *Tensor, dim int, options ...any) *Tensor {
 //	torch.lstm(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional)
 //	torch.lstm(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first)
 func Lstm(data *Tensor, batchSizes any, hx Seq, params, hasBiases, numLayers, dropout any, train, bidirectional bool) (_, _, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.lstm", data, batchSizes, hx.sequence(), params, hasBiases, numLayers, dropout, train, bidirectional))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.lstm", nil, data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional)
 }
 
 // LstmCell is torch.lstm_cell.
@@ -457,8 +448,7 @@ func Lstm(data *Tensor, batchSizes any, hx Seq, params, hasBiases, numLayers, dr
 //
 //	torch.lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
 func LstmCell(input *Tensor, hx Seq, wIh, wHh *Tensor, options ...any) (_, _ *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.lstm_cell", options, input, hx.sequence(), wIh, wHh))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.lstm_cell", options, input, hx, wIh, wHh)
 }
 
 // MarginRankingLoss is torch.margin_ranking_loss.
@@ -469,15 +459,14 @@ func LstmCell(input *Tensor, hx Seq, wIh, wHh *Tensor, options ...any) (_, _ *Te
 //
 //	torch.margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=at::Reduction::Mean)
 func MarginRankingLoss(input1, input2, target *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.margin_ranking_loss", options, input1, input2, target))
+	return CallTensor("torch.margin_ranking_loss", options, input1, input2, target)
 }
 
 // MiopenBatchNorm is torch.miopen_batch_norm.
 //
 //	torch.miopen_batch_norm(Tensor input, Tensor weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float exponential_average_factor, float epsilon)
 func MiopenBatchNorm(input, weight, bias, runningMean, runningVar *Tensor, training bool, exponentialAverageFactor, epsilon float64) (_, _, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.miopen_batch_norm", input, weight, bias, runningMean, runningVar, training, exponentialAverageFactor, epsilon))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.miopen_batch_norm", nil, input, weight, bias, runningMean, runningVar, training, exponentialAverageFactor, epsilon)
 }
 
 // MiopenCtcLoss is torch.miopen_ctc_loss.
@@ -485,15 +474,14 @@ func MiopenBatchNorm(input, weight, bias, runningMean, runningVar *Tensor, train
 //	torch.miopen_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank, bool deterministic, bool zero_infinity)
 //	torch.miopen_ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, bool deterministic, bool zero_infinity)
 func MiopenCtcLoss(logProbs, targets *Tensor, inputLengths, targetLengths any, blank int, deterministic, zeroInfinity bool) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.miopen_ctc_loss", logProbs, targets, inputLengths, targetLengths, blank, deterministic, zeroInfinity))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.miopen_ctc_loss", nil, logProbs, targets, inputLengths, targetLengths, blank, deterministic, zeroInfinity)
 }
 
 // MiopenRnn is torch.miopen_rnn.
 //
 //	torch.miopen_rnn(Tensor input, Tensor[] weight, int weight_stride0, Tensor hx, Tensor? cx, int mode, int hidden_size, int num_layers, bool batch_first, float dropout, bool train, bool bidirectional, int[] batch_sizes, Tensor? dropout_state)
 func MiopenRnn(input *Tensor, weight Seq, weightStride0 int, hx, cx *Tensor, mode, hiddenSize, numLayers int, batchFirst bool, dropout float64, train, bidirectional bool, batchSizes Ints, dropoutState *Tensor) (_, _, _, _, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.miopen_rnn", input, weight.sequence(), weightStride0, hx, cx, mode, hiddenSize, numLayers, batchFirst, dropout, train, bidirectional, batchSizes, dropoutState))
+	list := CallTensors("torch.miopen_rnn", nil, input, weight, weightStride0, hx, cx, mode, hiddenSize, numLayers, batchFirst, dropout, train, bidirectional, batchSizes, dropoutState)
 	return list.At(0), list.At(1), list.At(2), list.At(3), list.At(4)
 }
 
@@ -504,8 +492,7 @@ func MiopenRnn(input *Tensor, weight Seq, weightStride0 int, hx, cx *Tensor, mod
 //
 //	torch.native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor[3] out=None)
 func NativeBatchNorm(input, weight, bias, runningMean, runningVar *Tensor, training bool, momentum, eps float64, options ...any) (_, _, _ *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.native_batch_norm", options, input, weight, bias, runningMean, runningVar, training, momentum, eps))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.native_batch_norm", options, input, weight, bias, runningMean, runningVar, training, momentum, eps)
 }
 
 // NativeDropout is torch.native_dropout.
@@ -515,8 +502,7 @@ func NativeBatchNorm(input, weight, bias, runningMean, runningVar *Tensor, train
 //
 //	torch.native_dropout(Tensor input, float p, bool? train)
 func NativeDropout(input *Tensor, p float64, train any) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.native_dropout", input, p, train))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.native_dropout", nil, input, p, train)
 }
 
 // NativeGroupNorm is torch.native_group_norm.
@@ -526,8 +512,7 @@ func NativeDropout(input *Tensor, p float64, train any) (_, _ *Tensor) {
 //
 //	torch.native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps)
 func NativeGroupNorm(input, weight, bias *Tensor, n, c, hxW Int, group int, eps float64) (_, _, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.native_group_norm", input, weight, bias, n, c, hxW, group, eps))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.native_group_norm", nil, input, weight, bias, n, c, hxW, group, eps)
 }
 
 // NativeLayerNorm is torch.native_layer_norm.
@@ -537,8 +522,7 @@ func NativeGroupNorm(input, weight, bias *Tensor, n, c, hxW Int, group int, eps 
 //
 //	torch.native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps)
 func NativeLayerNorm(input *Tensor, normalizedShape Ints, weight, bias *Tensor, eps float64) (_, _, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.native_layer_norm", input, normalizedShape, weight, bias, eps))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.native_layer_norm", nil, input, normalizedShape, weight, bias, eps)
 }
 
 // PairwiseDistance is torch.pairwise_distance.
@@ -549,7 +533,7 @@ func NativeLayerNorm(input *Tensor, normalizedShape Ints, weight, bias *Tensor, 
 //
 //	torch.pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False)
 func PairwiseDistance(x1, x2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.pairwise_distance", options, x1, x2))
+	return CallTensor("torch.pairwise_distance", options, x1, x2)
 }
 
 // Pdist is torch.pdist: computes the p-norm distance between every pair of row
@@ -559,7 +543,7 @@ func PairwiseDistance(x1, x2 *Tensor, options ...any) *Tensor {
 //
 //	torch.pdist(Tensor input, float p=2)
 func Pdist(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.pdist", options, input))
+	return CallTensor("torch.pdist", options, input)
 }
 
 // PoissonNllLoss is torch.poisson_nll_loss.
@@ -570,7 +554,7 @@ func Pdist(input *Tensor, options ...any) *Tensor {
 //
 //	torch.poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction)
 func PoissonNllLoss(input, target *Tensor, logInput, full bool, eps float64, reduction int) *Tensor {
-	return As[*Tensor](callFunction("torch.poisson_nll_loss", input, target, logInput, full, eps, reduction))
+	return CallTensor("torch.poisson_nll_loss", nil, input, target, logInput, full, eps, reduction)
 }
 
 // Prelu is torch.prelu: applies element-wise the function PReLU(x) = max(0,x) +
@@ -580,7 +564,7 @@ func PoissonNllLoss(input, target *Tensor, logInput, full bool, eps float64, red
 //
 //	torch.prelu(Tensor input, Tensor weight)
 func Prelu(input, weight *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.prelu", input, weight))
+	return CallTensor("torch.prelu", nil, input, weight)
 }
 
 // Renorm is torch.renorm: returns a tensor where each sub-tensor of input along
@@ -591,7 +575,7 @@ func Prelu(input, weight *Tensor) *Tensor {
 //
 //	torch.renorm(Tensor input, Number p, int dim, Number maxnorm, *, Tensor out=None)
 func Renorm(input *Tensor, p any, dim int, maxnorm any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.renorm", options, input, p, dim, maxnorm))
+	return CallTensor("torch.renorm", options, input, p, dim, maxnorm)
 }
 
 // RmsNorm is torch.rms_norm.
@@ -600,7 +584,7 @@ func Renorm(input *Tensor, p any, dim int, maxnorm any, options ...any) *Tensor 
 //
 //	torch.rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)
 func RmsNorm(input *Tensor, normalizedShape Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.rms_norm", options, input, normalizedShape))
+	return CallTensor("torch.rms_norm", options, input, normalizedShape)
 }
 
 // RnnRelu is torch.rnn_relu.
@@ -611,8 +595,7 @@ func RmsNorm(input *Tensor, normalizedShape Ints, options ...any) *Tensor {
 //	torch.rnn_relu(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional)
 //	torch.rnn_relu(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first)
 func RnnRelu(data, batchSizes *Tensor, hx, params, hasBiases, numLayers, dropout any, train, bidirectional bool) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.rnn_relu", data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.rnn_relu", nil, data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional)
 }
 
 // RnnReluCell is torch.rnn_relu_cell.
@@ -621,7 +604,7 @@ func RnnRelu(data, batchSizes *Tensor, hx, params, hasBiases, numLayers, dropout
 //
 //	torch.rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
 func RnnReluCell(input, hx, wIh, wHh *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.rnn_relu_cell", options, input, hx, wIh, wHh))
+	return CallTensor("torch.rnn_relu_cell", options, input, hx, wIh, wHh)
 }
 
 // RnnTanh is torch.rnn_tanh.
@@ -632,8 +615,7 @@ func RnnReluCell(input, hx, wIh, wHh *Tensor, options ...any) *Tensor {
 //	torch.rnn_tanh(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional)
 //	torch.rnn_tanh(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first)
 func RnnTanh(data, batchSizes *Tensor, hx, params, hasBiases, numLayers, dropout any, train, bidirectional bool) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.rnn_tanh", data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.rnn_tanh", nil, data, batchSizes, hx, params, hasBiases, numLayers, dropout, train, bidirectional)
 }
 
 // RnnTanhCell is torch.rnn_tanh_cell.
@@ -642,7 +624,7 @@ func RnnTanh(data, batchSizes *Tensor, hx, params, hasBiases, numLayers, dropout
 //
 //	torch.rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)
 func RnnTanhCell(input, hx, wIh, wHh *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.rnn_tanh_cell", options, input, hx, wIh, wHh))
+	return CallTensor("torch.rnn_tanh_cell", options, input, hx, wIh, wHh)
 }
 
 // TripletMarginLoss is torch.triplet_margin_loss.
@@ -654,5 +636,5 @@ func RnnTanhCell(input, hx, wIh, wHh *Tensor, options ...any) *Tensor {
 //
 //	torch.triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=at::Reduction::Mean)
 func TripletMarginLoss(anchor, positive, negative *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.triplet_margin_loss", options, anchor, positive, negative))
+	return CallTensor("torch.triplet_margin_loss", options, anchor, positive, negative)
 }

@@ -13,7 +13,7 @@ package torchops
 //
 //	x.addbmm(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Addbmm(batch1, batch2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("addbmm", options, batch1, batch2))
+	return CallTensor("torch.Tensor.addbmm", options, x, batch1, batch2)
 }
 
 // AddbmmInPlace is the method addbmm_: in-place version of Tensor.addbmm.
@@ -22,7 +22,7 @@ func (x *Tensor) Addbmm(batch1, batch2 *Tensor, options ...any) *Tensor {
 //
 //	x.addbmm_(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddbmmInPlace(batch1, batch2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("addbmm_", options, batch1, batch2))
+	return CallTensor("torch.Tensor.addbmm_", options, x, batch1, batch2)
 }
 
 // Addmm is the method addmm: performs a matrix multiplication of the matrices
@@ -33,7 +33,7 @@ func (x *Tensor) AddbmmInPlace(batch1, batch2 *Tensor, options ...any) *Tensor {
 //
 //	x.addmm(Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Addmm(mat1, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("addmm", options, mat1, mat2))
+	return CallTensor("torch.Tensor.addmm", options, x, mat1, mat2)
 }
 
 // AddmmInPlace is the method addmm_: in-place version of Tensor.addmm.
@@ -42,7 +42,7 @@ func (x *Tensor) Addmm(mat1, mat2 *Tensor, options ...any) *Tensor {
 //
 //	x.addmm_(Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddmmInPlace(mat1, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("addmm_", options, mat1, mat2))
+	return CallTensor("torch.Tensor.addmm_", options, x, mat1, mat2)
 }
 
 // Addmv is the method addmv: performs a matrix-vector product of the matrix mat
@@ -54,7 +54,7 @@ func (x *Tensor) AddmmInPlace(mat1, mat2 *Tensor, options ...any) *Tensor {
 //
 //	x.addmv(Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Addmv(mat, vec *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("addmv", options, mat, vec))
+	return CallTensor("torch.Tensor.addmv", options, x, mat, vec)
 }
 
 // AddmvInPlace is the method addmv_: in-place version of Tensor.addmv.
@@ -63,7 +63,7 @@ func (x *Tensor) Addmv(mat, vec *Tensor, options ...any) *Tensor {
 //
 //	x.addmv_(Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddmvInPlace(mat, vec *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("addmv_", options, mat, vec))
+	return CallTensor("torch.Tensor.addmv_", options, x, mat, vec)
 }
 
 // Addr is the method addr: performs the outer-product of vectors vec1 and vec2
@@ -73,7 +73,7 @@ func (x *Tensor) AddmvInPlace(mat, vec *Tensor, options ...any) *Tensor {
 //
 //	x.addr(Tensor vec1, Tensor vec2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Addr(vec1, vec2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("addr", options, vec1, vec2))
+	return CallTensor("torch.Tensor.addr", options, x, vec1, vec2)
 }
 
 // AddrInPlace is the method addr_: in-place version of Tensor.addr.
@@ -82,7 +82,7 @@ func (x *Tensor) Addr(vec1, vec2 *Tensor, options ...any) *Tensor {
 //
 //	x.addr_(Tensor vec1, Tensor vec2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) AddrInPlace(vec1, vec2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("addr_", options, vec1, vec2))
+	return CallTensor("torch.Tensor.addr_", options, x, vec1, vec2)
 }
 
 // Adjoint is the method adjoint: returns a view of the tensor conjugated and
@@ -93,7 +93,7 @@ func (x *Tensor) AddrInPlace(vec1, vec2 *Tensor, options ...any) *Tensor {
 //
 //	x.adjoint()
 func (x *Tensor) Adjoint() *Tensor {
-	return As[*Tensor](x.callMethod("adjoint"))
+	return CallTensor("torch.Tensor.adjoint", nil, x)
 }
 
 // Baddbmm is the method baddbmm: performs a batch matrix-matrix product of
@@ -105,7 +105,7 @@ func (x *Tensor) Adjoint() *Tensor {
 //
 //	x.baddbmm(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Baddbmm(batch1, batch2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("baddbmm", options, batch1, batch2))
+	return CallTensor("torch.Tensor.baddbmm", options, x, batch1, batch2)
 }
 
 // BaddbmmInPlace is the method baddbmm_: in-place version of Tensor.baddbmm.
@@ -114,7 +114,7 @@ func (x *Tensor) Baddbmm(batch1, batch2 *Tensor, options ...any) *Tensor {
 //
 //	x.baddbmm_(Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) BaddbmmInPlace(batch1, batch2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("baddbmm_", options, batch1, batch2))
+	return CallTensor("torch.Tensor.baddbmm_", options, x, batch1, batch2)
 }
 
 // Bmm is the method bmm: performs a batch matrix-matrix product of matrices
@@ -125,7 +125,7 @@ func (x *Tensor) BaddbmmInPlace(batch1, batch2 *Tensor, options ...any) *Tensor 
 //
 //	x.bmm(Tensor mat2)
 func (x *Tensor) Bmm(mat2 *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("bmm", mat2))
+	return CallTensor("torch.Tensor.bmm", nil, x, mat2)
 }
 
 // CholeskyInverse is the method cholesky_inverse: computes the inverse of a
@@ -136,7 +136,7 @@ func (x *Tensor) Bmm(mat2 *Tensor) *Tensor {
 //
 //	x.cholesky_inverse(bool upper=False)
 func (x *Tensor) CholeskyInverse(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cholesky_inverse", options...))
+	return CallTensor("torch.Tensor.cholesky_inverse", options, x)
 }
 
 // CholeskySolve is the method cholesky_solve: computes the solution of a system
@@ -148,7 +148,7 @@ func (x *Tensor) CholeskyInverse(options ...any) *Tensor {
 //
 //	x.cholesky_solve(Tensor input2, bool upper=False)
 func (x *Tensor) CholeskySolve(input2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("cholesky_solve", options, input2))
+	return CallTensor("torch.Tensor.cholesky_solve", options, x, input2)
 }
 
 // Cross is the method cross: returns the cross product of vectors in dimension
@@ -158,7 +158,7 @@ func (x *Tensor) CholeskySolve(input2 *Tensor, options ...any) *Tensor {
 //
 //	x.cross(Tensor other, int? dim=None)
 func (x *Tensor) Cross(other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("cross", options, other))
+	return CallTensor("torch.Tensor.cross", options, x, other)
 }
 
 // Det is the method det.
@@ -167,7 +167,7 @@ func (x *Tensor) Cross(other *Tensor, options ...any) *Tensor {
 //
 //	x.det()
 func (x *Tensor) Det() *Tensor {
-	return As[*Tensor](x.callMethod("det"))
+	return CallTensor("torch.Tensor.det", nil, x)
 }
 
 // DetachInPlace is the method detach_: detaches the Tensor from the graph that
@@ -177,7 +177,7 @@ func (x *Tensor) Det() *Tensor {
 //
 //	x.detach_()
 func (x *Tensor) DetachInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("detach_"))
+	return CallTensor("torch.Tensor.detach_", nil, x)
 }
 
 // Dot is the method dot: computes the dot product of two 1D tensors.
@@ -186,7 +186,7 @@ func (x *Tensor) DetachInPlace() *Tensor {
 //
 //	x.dot(Tensor tensor)
 func (x *Tensor) Dot(tensor *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("dot", tensor))
+	return CallTensor("torch.Tensor.dot", nil, x, tensor)
 }
 
 // Geqrf is the method geqrf: this is a low-level function for calling LAPACK's
@@ -196,8 +196,7 @@ func (x *Tensor) Dot(tensor *Tensor) *Tensor {
 //
 //	x.geqrf()
 func (x *Tensor) Geqrf() (a, tau *Tensor) {
-	list := As[Tensors](x.callMethod("geqrf"))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.geqrf", nil, x)
 }
 
 // Ger is the method ger.
@@ -206,7 +205,7 @@ func (x *Tensor) Geqrf() (a, tau *Tensor) {
 //
 //	x.ger(Tensor vec2)
 func (x *Tensor) Ger(vec2 *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("ger", vec2))
+	return CallTensor("torch.Tensor.ger", nil, x, vec2)
 }
 
 // Inner is the method inner: computes the dot product for 1D tensors.
@@ -216,7 +215,7 @@ func (x *Tensor) Ger(vec2 *Tensor) *Tensor {
 //
 //	x.inner(Tensor other)
 func (x *Tensor) Inner(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("inner", other))
+	return CallTensor("torch.Tensor.inner", nil, x, other)
 }
 
 // Inverse is the method inverse.
@@ -225,7 +224,7 @@ func (x *Tensor) Inner(other *Tensor) *Tensor {
 //
 //	x.inverse()
 func (x *Tensor) Inverse() *Tensor {
-	return As[*Tensor](x.callMethod("inverse"))
+	return CallTensor("torch.Tensor.inverse", nil, x)
 }
 
 // Kron is the method kron.
@@ -235,7 +234,7 @@ func (x *Tensor) Inverse() *Tensor {
 //
 //	x.kron(Tensor other)
 func (x *Tensor) Kron(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("kron", other))
+	return CallTensor("torch.Tensor.kron", nil, x, other)
 }
 
 // Logdet is the method logdet: calculates log determinant of a square matrix or
@@ -245,7 +244,7 @@ func (x *Tensor) Kron(other *Tensor) *Tensor {
 //
 //	x.logdet()
 func (x *Tensor) Logdet() *Tensor {
-	return As[*Tensor](x.callMethod("logdet"))
+	return CallTensor("torch.Tensor.logdet", nil, x)
 }
 
 // Lu is the method lu: computes the LU factorization of a matrix or batches of
@@ -256,8 +255,7 @@ func (x *Tensor) Logdet() *Tensor {
 //
 //	x.lu(pivot = True, get_infos = False)
 func (x *Tensor) Lu(options ...any) (lu, pivots *Tensor) {
-	list := As[Tensors](x.callMethod("lu", options...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.lu", options, x)
 }
 
 // LuInfos is the method lu with get_infos=true: computes the LU factorization
@@ -268,8 +266,7 @@ func (x *Tensor) Lu(options ...any) (lu, pivots *Tensor) {
 //
 //	x.lu(pivot = True, get_infos = False)
 func (x *Tensor) LuInfos(options ...any) (lu, pivots, infos *Tensor) {
-	list := As[Tensors](x.callMethod("lu", append(with(options), Kw("get_infos", true))...))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.Tensor.lu", append(options[:len(options):len(options)], Kw("get_infos", true)), x)
 }
 
 // LuSolve is the method lu_solve: returns the LU solve of the linear system Ax
@@ -280,7 +277,7 @@ func (x *Tensor) LuInfos(options ...any) (lu, pivots, infos *Tensor) {
 //
 //	x.lu_solve(Tensor LU_data, Tensor LU_pivots)
 func (x *Tensor) LuSolve(lUData, lUPivots *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("lu_solve", lUData, lUPivots))
+	return CallTensor("torch.Tensor.lu_solve", nil, x, lUData, lUPivots)
 }
 
 // MatrixExp is the method matrix_exp.
@@ -289,7 +286,7 @@ func (x *Tensor) LuSolve(lUData, lUPivots *Tensor) *Tensor {
 //
 //	x.matrix_exp()
 func (x *Tensor) MatrixExp() *Tensor {
-	return As[*Tensor](x.callMethod("matrix_exp"))
+	return CallTensor("torch.Tensor.matrix_exp", nil, x)
 }
 
 // MatrixPower is the method matrix_power.
@@ -298,7 +295,7 @@ func (x *Tensor) MatrixExp() *Tensor {
 //
 //	x.matrix_power(int n)
 func (x *Tensor) MatrixPower(n int) *Tensor {
-	return As[*Tensor](x.callMethod("matrix_power", n))
+	return CallTensor("torch.Tensor.matrix_power", nil, x, n)
 }
 
 // Mm is the method mm: performs a matrix multiplication of the matrices x and
@@ -309,7 +306,7 @@ func (x *Tensor) MatrixPower(n int) *Tensor {
 //
 //	x.mm(Tensor mat2)
 func (x *Tensor) Mm(mat2 *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("mm", mat2))
+	return CallTensor("torch.Tensor.mm", nil, x, mat2)
 }
 
 // Mv is the method mv: performs a matrix-vector product of the matrix x and the
@@ -320,7 +317,7 @@ func (x *Tensor) Mm(mat2 *Tensor) *Tensor {
 //
 //	x.mv(Tensor vec)
 func (x *Tensor) Mv(vec *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("mv", vec))
+	return CallTensor("torch.Tensor.mv", nil, x, vec)
 }
 
 // Mvlgamma is the method mvlgamma.
@@ -329,7 +326,7 @@ func (x *Tensor) Mv(vec *Tensor) *Tensor {
 //
 //	x.mvlgamma(int p)
 func (x *Tensor) Mvlgamma(p int) *Tensor {
-	return As[*Tensor](x.callMethod("mvlgamma", p))
+	return CallTensor("torch.Tensor.mvlgamma", nil, x, p)
 }
 
 // MvlgammaInPlace is the method mvlgamma_: in-place version of Tensor.mvlgamma.
@@ -338,7 +335,7 @@ func (x *Tensor) Mvlgamma(p int) *Tensor {
 //
 //	x.mvlgamma_(int p)
 func (x *Tensor) MvlgammaInPlace(p int) *Tensor {
-	return As[*Tensor](x.callMethod("mvlgamma_", p))
+	return CallTensor("torch.Tensor.mvlgamma_", nil, x, p)
 }
 
 // Norm is the method norm: returns the matrix norm or vector norm of a given
@@ -349,7 +346,7 @@ func (x *Tensor) MvlgammaInPlace(p int) *Tensor {
 //
 //	x.norm(p: float | str | None = 'fro', dim = None, keepdim = False, dtype = None)
 func (x *Tensor) Norm(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("norm", options...))
+	return CallTensor("torch.Tensor.norm", options, x)
 }
 
 // Orgqr is the method orgqr.
@@ -358,7 +355,7 @@ func (x *Tensor) Norm(options ...any) *Tensor {
 //
 //	x.orgqr(Tensor input2)
 func (x *Tensor) Orgqr(input2 *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("orgqr", input2))
+	return CallTensor("torch.Tensor.orgqr", nil, x, input2)
 }
 
 // Ormqr is the method ormqr: computes the matrix-matrix multiplication of a
@@ -368,7 +365,7 @@ func (x *Tensor) Orgqr(input2 *Tensor) *Tensor {
 //
 //	x.ormqr(Tensor input2, Tensor input3, bool left=True, bool transpose=False)
 func (x *Tensor) Ormqr(input2, input3 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("ormqr", options, input2, input3))
+	return CallTensor("torch.Tensor.ormqr", options, x, input2, input3)
 }
 
 // Outer is the method outer: outer product of x and vec2.
@@ -377,7 +374,7 @@ func (x *Tensor) Ormqr(input2, input3 *Tensor, options ...any) *Tensor {
 //
 //	x.outer(Tensor vec2)
 func (x *Tensor) Outer(vec2 *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("outer", vec2))
+	return CallTensor("torch.Tensor.outer", nil, x, vec2)
 }
 
 // Pinverse is the method pinverse.
@@ -386,7 +383,7 @@ func (x *Tensor) Outer(vec2 *Tensor) *Tensor {
 //
 //	x.pinverse(float rcond=1e-15)
 func (x *Tensor) Pinverse(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("pinverse", options...))
+	return CallTensor("torch.Tensor.pinverse", options, x)
 }
 
 // Slogdet is the method slogdet.
@@ -396,8 +393,7 @@ func (x *Tensor) Pinverse(options ...any) *Tensor {
 //
 //	x.slogdet()
 func (x *Tensor) Slogdet() (sign, logabsdet *Tensor) {
-	list := As[Tensors](x.callMethod("slogdet"))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.slogdet", nil, x)
 }
 
 // Sspaddmm is the method sspaddmm: matrix multiplies a sparse tensor mat1 with
@@ -405,7 +401,7 @@ func (x *Tensor) Slogdet() (sign, logabsdet *Tensor) {
 //
 //	x.sspaddmm(Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1)
 func (x *Tensor) Sspaddmm(mat1, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("sspaddmm", options, mat1, mat2))
+	return CallTensor("torch.Tensor.sspaddmm", options, x, mat1, mat2)
 }
 
 // Svd is the method svd: computes the singular value decomposition of either a
@@ -417,8 +413,7 @@ func (x *Tensor) Sspaddmm(mat1, mat2 *Tensor, options ...any) *Tensor {
 //
 //	x.svd(bool some=True, bool compute_uv=True)
 func (x *Tensor) Svd(options ...any) (u, s, v *Tensor) {
-	list := As[Tensors](x.callMethod("svd", options...))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.Tensor.svd", options, x)
 }
 
 // Trace is the method trace: returns the sum of the elements of the diagonal of
@@ -428,7 +423,7 @@ func (x *Tensor) Svd(options ...any) (u, s, v *Tensor) {
 //
 //	x.trace()
 func (x *Tensor) Trace() *Tensor {
-	return As[*Tensor](x.callMethod("trace"))
+	return CallTensor("torch.Tensor.trace", nil, x)
 }
 
 // TriangularSolve is the method triangular_solve: solves a system of equations
@@ -440,8 +435,7 @@ func (x *Tensor) Trace() *Tensor {
 //
 //	x.triangular_solve(Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False)
 func (x *Tensor) TriangularSolve(a *Tensor, options ...any) (solution, clonedCoefficient *Tensor) {
-	list := As[Tensors](x.callMethodWith("triangular_solve", options, a))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.triangular_solve", options, x, a)
 }
 
 // Vdot is the method vdot: computes the dot product of two 1D vectors along a
@@ -451,7 +445,7 @@ func (x *Tensor) TriangularSolve(a *Tensor, options ...any) (solution, clonedCoe
 //
 //	x.vdot(Tensor other)
 func (x *Tensor) Vdot(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("vdot", other))
+	return CallTensor("torch.Tensor.vdot", nil, x, other)
 }
 
 // Addbmm is torch.addbmm: performs a batch matrix-matrix product of matrices
@@ -465,7 +459,7 @@ func (x *Tensor) Vdot(other *Tensor) *Tensor {
 //
 //	torch.addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Addbmm(input, batch1, batch2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.addbmm", options, input, batch1, batch2))
+	return CallTensor("torch.addbmm", options, input, batch1, batch2)
 }
 
 // Addmm is torch.addmm: performs a matrix multiplication of the matrices mat1
@@ -477,7 +471,7 @@ func Addbmm(input, batch1, batch2 *Tensor, options ...any) *Tensor {
 //	torch.addmm(Tensor input, Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1, Tensor out=None)
 //	torch.addmm(Tensor input, Tensor mat1, Tensor mat2, dtype out_dtype, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Addmm(input, mat1, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.addmm", options, input, mat1, mat2))
+	return CallTensor("torch.addmm", options, input, mat1, mat2)
 }
 
 // Addmv is torch.addmv: performs a matrix-vector product of the matrix mat and
@@ -489,7 +483,7 @@ func Addmm(input, mat1, mat2 *Tensor, options ...any) *Tensor {
 //
 //	torch.addmv(Tensor input, Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Addmv(input, mat, vec *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.addmv", options, input, mat, vec))
+	return CallTensor("torch.addmv", options, input, mat, vec)
 }
 
 // AddmvInPlace is torch.addmv_: in-place version of torch.addmv.
@@ -498,7 +492,7 @@ func Addmv(input, mat, vec *Tensor, options ...any) *Tensor {
 //
 //	torch.addmv_(Tensor input, Tensor mat, Tensor vec, *, Number beta=1, Number alpha=1)
 func AddmvInPlace(input, mat, vec *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.addmv_", options, input, mat, vec))
+	return CallTensor("torch.addmv_", options, input, mat, vec)
 }
 
 // Addr is torch.addr: performs the outer-product of vectors vec1 and vec2 and
@@ -508,7 +502,7 @@ func AddmvInPlace(input, mat, vec *Tensor, options ...any) *Tensor {
 //
 //	torch.addr(Tensor input, Tensor vec1, Tensor vec2, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Addr(input, vec1, vec2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.addr", options, input, vec1, vec2))
+	return CallTensor("torch.addr", options, input, vec1, vec2)
 }
 
 // Adjoint is torch.adjoint: returns a view of the tensor conjugated and with
@@ -519,7 +513,7 @@ func Addr(input, vec1, vec2 *Tensor, options ...any) *Tensor {
 //
 //	torch.adjoint(Tensor input)
 func Adjoint(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.adjoint", input))
+	return CallTensor("torch.adjoint", nil, input)
 }
 
 // Baddbmm is torch.baddbmm: performs a batch matrix-matrix product of matrices
@@ -532,7 +526,7 @@ func Adjoint(input *Tensor) *Tensor {
 //	torch.baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Number beta=1, Number alpha=1, Tensor out=None)
 //	torch.baddbmm(Tensor input, Tensor batch1, Tensor batch2, dtype out_dtype, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Baddbmm(input, batch1, batch2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.baddbmm", options, input, batch1, batch2))
+	return CallTensor("torch.baddbmm", options, input, batch1, batch2)
 }
 
 // Bmm is torch.bmm: performs a batch matrix-matrix product of matrices stored
@@ -545,7 +539,7 @@ func Baddbmm(input, batch1, batch2 *Tensor, options ...any) *Tensor {
 //	torch.bmm(Tensor input, Tensor mat2, *, Tensor out=None)
 //	torch.bmm(Tensor input, Tensor mat2, dtype out_dtype, *, Tensor out=None)
 func Bmm(input, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.bmm", options, input, mat2))
+	return CallTensor("torch.bmm", options, input, mat2)
 }
 
 // ChainMatmul is torch.chain_matmul: returns the matrix product of the N 2-D
@@ -556,7 +550,7 @@ func Bmm(input, mat2 *Tensor, options ...any) *Tensor {
 //
 //	torch.chain_matmul(*matrices: Tensor)
 func ChainMatmul(matrices ...*Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.chain_matmul", anys(matrices)...))
+	return CallTensor("torch.functional.chain_matmul", anys(matrices))
 }
 
 // CholeskyInverse is torch.cholesky_inverse: computes the inverse of a complex
@@ -567,7 +561,7 @@ func ChainMatmul(matrices ...*Tensor) *Tensor {
 //
 //	torch.cholesky_inverse(Tensor input, bool upper=False, *, Tensor out=None)
 func CholeskyInverse(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.cholesky_inverse", options, input))
+	return CallTensor("torch.cholesky_inverse", options, input)
 }
 
 // CholeskySolve is torch.cholesky_solve: computes the solution of a system of
@@ -579,7 +573,7 @@ func CholeskyInverse(input *Tensor, options ...any) *Tensor {
 //
 //	torch.cholesky_solve(Tensor input, Tensor input2, bool upper=False, *, Tensor out=None)
 func CholeskySolve(input, input2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.cholesky_solve", options, input, input2))
+	return CallTensor("torch.cholesky_solve", options, input, input2)
 }
 
 // Cross is torch.cross: returns the cross product of vectors in dimension dim
@@ -590,7 +584,7 @@ func CholeskySolve(input, input2 *Tensor, options ...any) *Tensor {
 //
 //	torch.cross(Tensor input, Tensor other, int? dim=None, *, Tensor out=None)
 func Cross(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.cross", options, input, other))
+	return CallTensor("torch.cross", options, input, other)
 }
 
 // Det is torch.det.
@@ -599,7 +593,7 @@ func Cross(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.det(Tensor input)
 func Det(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.det", input))
+	return CallTensor("torch.det", nil, input)
 }
 
 // Detach is torch.detach.
@@ -608,7 +602,7 @@ func Det(input *Tensor) *Tensor {
 //
 //	torch.detach(Tensor input)
 func Detach(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.detach", input))
+	return CallTensor("torch.detach", nil, input)
 }
 
 // DetachInPlace is torch.detach_: in-place version of torch.detach.
@@ -617,7 +611,7 @@ func Detach(input *Tensor) *Tensor {
 //
 //	torch.detach_(Tensor input)
 func DetachInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.detach_", input))
+	return CallTensor("torch.detach_", nil, input)
 }
 
 // DetachCopy is torch.detach_copy: performs the same operation as torch.detach,
@@ -627,7 +621,7 @@ func DetachInPlace(input *Tensor) *Tensor {
 //
 //	torch.detach_copy(Tensor input, *, Tensor out=None)
 func DetachCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.detach_copy", options, input))
+	return CallTensor("torch.detach_copy", options, input)
 }
 
 // Dot is torch.dot: computes the dot product of two 1D tensors.
@@ -636,7 +630,7 @@ func DetachCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.dot(Tensor input, Tensor tensor, *, Tensor out=None)
 func Dot(input, tensor *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.dot", options, input, tensor))
+	return CallTensor("torch.dot", options, input, tensor)
 }
 
 // Einsum is torch.einsum: sums the product of the elements of the input
@@ -647,7 +641,7 @@ func Dot(input, tensor *Tensor, options ...any) *Tensor {
 //
 //	torch.einsum(equation: str, *operands: Tensor)
 func Einsum(equation string, operands ...*Tensor) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.functional.einsum", anys(operands), equation))
+	return CallTensor("torch.functional.einsum", anys(operands), equation)
 }
 
 // FrobeniusNorm is torch.frobenius_norm.
@@ -657,7 +651,7 @@ func Einsum(equation string, operands ...*Tensor) *Tensor {
 //
 //	torch.frobenius_norm(Tensor input, int[1] dim, bool keepdim=False, *, Tensor out=None)
 func FrobeniusNorm(input *Tensor, dim Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.frobenius_norm", options, input, dim))
+	return CallTensor("torch.frobenius_norm", options, input, dim)
 }
 
 // Geqrf is torch.geqrf: this is a low-level function for calling LAPACK's geqrf
@@ -668,8 +662,7 @@ func FrobeniusNorm(input *Tensor, dim Ints, options ...any) *Tensor {
 //
 //	torch.geqrf(Tensor input, *, Tensor[2] out=None)
 func Geqrf(input *Tensor, options ...any) (a, tau *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.geqrf", options, input))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.geqrf", options, input)
 }
 
 // Ger is torch.ger.
@@ -679,7 +672,7 @@ func Geqrf(input *Tensor, options ...any) (a, tau *Tensor) {
 //
 //	torch.ger(Tensor input, Tensor vec2, *, Tensor out=None)
 func Ger(input, vec2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.ger", options, input, vec2))
+	return CallTensor("torch.ger", options, input, vec2)
 }
 
 // Inner is torch.inner: computes the dot product for 1D tensors.
@@ -689,7 +682,7 @@ func Ger(input, vec2 *Tensor, options ...any) *Tensor {
 //
 //	torch.inner(Tensor input, Tensor other, *, Tensor out=None)
 func Inner(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.inner", options, input, other))
+	return CallTensor("torch.inner", options, input, other)
 }
 
 // Inverse is torch.inverse.
@@ -698,7 +691,7 @@ func Inner(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.inverse(Tensor input, *, Tensor out=None)
 func Inverse(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.inverse", options, input))
+	return CallTensor("torch.inverse", options, input)
 }
 
 // Kron is torch.kron.
@@ -708,7 +701,7 @@ func Inverse(input *Tensor, options ...any) *Tensor {
 //
 //	torch.kron(Tensor input, Tensor other, *, Tensor out=None)
 func Kron(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.kron", options, input, other))
+	return CallTensor("torch.kron", options, input, other)
 }
 
 // Lobpcg is torch.lobpcg: find the k largest (or smallest) eigenvalues and the
@@ -720,8 +713,7 @@ func Kron(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.lobpcg(A: Tensor, k = None, B = None, X = None, n = None, iK = None, niter = None, tol = None, largest = None, method = None, tracker = None, ortho_iparams = None, ortho_fparams = None, ortho_bparams = None)
 func Lobpcg(a *Tensor, options ...any) (eigenvalues, eigenvectors *Tensor) {
-	list := As[Tensors](callFunctionWith("torch._lobpcg.lobpcg", options, a))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch._lobpcg.lobpcg", options, a)
 }
 
 // Logdet is torch.logdet: calculates log determinant of a square matrix or
@@ -731,7 +723,7 @@ func Lobpcg(a *Tensor, options ...any) (eigenvalues, eigenvectors *Tensor) {
 //
 //	torch.logdet(Tensor input)
 func Logdet(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.logdet", input))
+	return CallTensor("torch.logdet", nil, input)
 }
 
 // Lu is torch.lu: computes the LU factorization of a matrix or batches of
@@ -742,8 +734,7 @@ func Logdet(input *Tensor) *Tensor {
 //
 //	torch.lu(input: Tensor, pivot = True, get_infos = False, out = None)
 func Lu(input *Tensor, options ...any) (lu, pivots *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.functional.lu", options, input))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.functional.lu", options, input)
 }
 
 // LuInfos is torch.lu with get_infos=true: computes the LU factorization of a
@@ -754,8 +745,7 @@ func Lu(input *Tensor, options ...any) (lu, pivots *Tensor) {
 //
 //	torch.lu(input: Tensor, pivot = True, get_infos = False, out = None)
 func LuInfos(input *Tensor, options ...any) (lu, pivots, infos *Tensor) {
-	list := As[Tensors](callFunction("torch.functional.lu", append(with(options, input), Kw("get_infos", true))...))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.functional.lu", append(options[:len(options):len(options)], Kw("get_infos", true)), input)
 }
 
 // LuSolve is torch.lu_solve: returns the LU solve of the linear system Ax = b
@@ -766,7 +756,7 @@ func LuInfos(input *Tensor, options ...any) (lu, pivots, infos *Tensor) {
 //
 //	torch.lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots, *, Tensor out=None)
 func LuSolve(input, lUData, lUPivots *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.lu_solve", options, input, lUData, lUPivots))
+	return CallTensor("torch.lu_solve", options, input, lUData, lUPivots)
 }
 
 // LuUnpack is torch.lu_unpack: unpacks the LU decomposition returned by
@@ -777,8 +767,7 @@ func LuSolve(input, lUData, lUPivots *Tensor, options ...any) *Tensor {
 //
 //	torch.lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor[3] out=None)
 func LuUnpack(lUData, lUPivots *Tensor, options ...any) (p, l, u *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.lu_unpack", options, lUData, lUPivots))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.lu_unpack", options, lUData, lUPivots)
 }
 
 // MatrixExp is torch.matrix_exp.
@@ -787,7 +776,7 @@ func LuUnpack(lUData, lUPivots *Tensor, options ...any) (p, l, u *Tensor) {
 //
 //	torch.matrix_exp(Tensor input)
 func MatrixExp(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.matrix_exp", input))
+	return CallTensor("torch.matrix_exp", nil, input)
 }
 
 // MatrixPower is torch.matrix_power.
@@ -796,7 +785,7 @@ func MatrixExp(input *Tensor) *Tensor {
 //
 //	torch.matrix_power(Tensor input, int n, *, Tensor out=None)
 func MatrixPower(input *Tensor, n int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.matrix_power", options, input, n))
+	return CallTensor("torch.matrix_power", options, input, n)
 }
 
 // Mm is torch.mm: performs a matrix multiplication of the matrices input and
@@ -808,7 +797,7 @@ func MatrixPower(input *Tensor, n int, options ...any) *Tensor {
 //	torch.mm(Tensor input, Tensor mat2, *, Tensor out=None)
 //	torch.mm(Tensor input, Tensor mat2, dtype out_dtype, *, Tensor out=None)
 func Mm(input, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.mm", options, input, mat2))
+	return CallTensor("torch.mm", options, input, mat2)
 }
 
 // Mv is torch.mv: performs a matrix-vector product of the matrix input and the
@@ -819,7 +808,7 @@ func Mm(input, mat2 *Tensor, options ...any) *Tensor {
 //
 //	torch.mv(Tensor input, Tensor vec, *, Tensor out=None)
 func Mv(input, vec *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.mv", options, input, vec))
+	return CallTensor("torch.mv", options, input, vec)
 }
 
 // Mvlgamma is torch.mvlgamma.
@@ -829,7 +818,7 @@ func Mv(input, vec *Tensor, options ...any) *Tensor {
 //
 //	torch.mvlgamma(Tensor input, int p, *, Tensor out=None)
 func Mvlgamma(input *Tensor, p int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.mvlgamma", options, input, p))
+	return CallTensor("torch.mvlgamma", options, input, p)
 }
 
 // NativeNorm is torch.native_norm.
@@ -837,7 +826,7 @@ func Mvlgamma(input *Tensor, p int, options ...any) *Tensor {
 //	torch.native_norm(Tensor input, Number p=2)
 //	torch.native_norm(Tensor input, Number? p, int[1] dim, bool keepdim, dtype? dtype)
 func NativeNorm(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.native_norm", options, input))
+	return CallTensor("torch.native_norm", options, input)
 }
 
 // Norm is torch.norm: returns the matrix norm or vector norm of a given tensor.
@@ -847,7 +836,7 @@ func NativeNorm(input *Tensor, options ...any) *Tensor {
 //
 //	torch.norm(input: Tensor, p = 'fro', dim = None, keepdim = False, out = None, dtype = None)
 func Norm(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.functional.norm", options, input))
+	return CallTensor("torch.functional.norm", options, input)
 }
 
 // NuclearNorm is torch.nuclear_norm.
@@ -858,7 +847,7 @@ func Norm(input *Tensor, options ...any) *Tensor {
 //	torch.nuclear_norm(Tensor input, int[2] dim, bool keepdim=False, *, Tensor out=None)
 //	torch.nuclear_norm(Tensor input, bool keepdim=False, *, Tensor out=None)
 func NuclearNorm(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.nuclear_norm", options, input))
+	return CallTensor("torch.nuclear_norm", options, input)
 }
 
 // Orgqr is torch.orgqr.
@@ -867,7 +856,7 @@ func NuclearNorm(input *Tensor, options ...any) *Tensor {
 //
 //	torch.orgqr(Tensor input, Tensor input2, *, Tensor out=None)
 func Orgqr(input, input2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.orgqr", options, input, input2))
+	return CallTensor("torch.orgqr", options, input, input2)
 }
 
 // Ormqr is torch.ormqr: computes the matrix-matrix multiplication of a product
@@ -877,7 +866,7 @@ func Orgqr(input, input2 *Tensor, options ...any) *Tensor {
 //
 //	torch.ormqr(Tensor input, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor out=None)
 func Ormqr(input, input2, input3 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.ormqr", options, input, input2, input3))
+	return CallTensor("torch.ormqr", options, input, input2, input3)
 }
 
 // Outer is torch.outer: outer product of input and vec2.
@@ -887,7 +876,7 @@ func Ormqr(input, input2, input3 *Tensor, options ...any) *Tensor {
 //
 //	torch.outer(Tensor input, Tensor vec2, *, Tensor out=None)
 func Outer(input, vec2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.outer", options, input, vec2))
+	return CallTensor("torch.outer", options, input, vec2)
 }
 
 // PcaLowrank is torch.pca_lowrank: performs linear Principal Component Analysis
@@ -898,8 +887,7 @@ func Outer(input, vec2 *Tensor, options ...any) *Tensor {
 //
 //	torch.pca_lowrank(A: Tensor, q = None, center = True, niter = 2)
 func PcaLowrank(a *Tensor, options ...any) (u, s, v *Tensor) {
-	list := As[Tensors](callFunctionWith("torch._lowrank.pca_lowrank", options, a))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch._lowrank.pca_lowrank", options, a)
 }
 
 // Pinverse is torch.pinverse.
@@ -908,7 +896,7 @@ func PcaLowrank(a *Tensor, options ...any) (u, s, v *Tensor) {
 //
 //	torch.pinverse(Tensor input, float rcond=1e-15)
 func Pinverse(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.pinverse", options, input))
+	return CallTensor("torch.pinverse", options, input)
 }
 
 // Slogdet is torch.slogdet.
@@ -918,8 +906,7 @@ func Pinverse(input *Tensor, options ...any) *Tensor {
 //
 //	torch.slogdet(Tensor input, *, Tensor[2] out=None)
 func Slogdet(input *Tensor, options ...any) (sign, logabsdet *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.slogdet", options, input))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.slogdet", options, input)
 }
 
 // Sspaddmm is torch.sspaddmm: matrix multiplies a sparse tensor mat1 with a
@@ -927,7 +914,7 @@ func Slogdet(input *Tensor, options ...any) (sign, logabsdet *Tensor) {
 //
 //	torch.sspaddmm(Tensor input, Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1, Tensor out=None)
 func Sspaddmm(input, mat1, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.sspaddmm", options, input, mat1, mat2))
+	return CallTensor("torch.sspaddmm", options, input, mat1, mat2)
 }
 
 // Svd is torch.svd: computes the singular value decomposition of either a
@@ -939,8 +926,7 @@ func Sspaddmm(input, mat1, mat2 *Tensor, options ...any) *Tensor {
 //
 //	torch.svd(Tensor input, bool some=True, bool compute_uv=True, *, Tensor[3] out=None)
 func Svd(input *Tensor, options ...any) (u, s, v *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.svd", options, input))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.svd", options, input)
 }
 
 // SvdLowrank is torch.svd_lowrank.
@@ -950,8 +936,7 @@ func Svd(input *Tensor, options ...any) (u, s, v *Tensor) {
 //
 //	torch.svd_lowrank(A: Tensor, q = 6, niter = 2, M = None)
 func SvdLowrank(a *Tensor, options ...any) (u, s, v *Tensor) {
-	list := As[Tensors](callFunctionWith("torch._lowrank.svd_lowrank", options, a))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch._lowrank.svd_lowrank", options, a)
 }
 
 // Tensordot is torch.tensordot: returns a contraction of a and b over multiple
@@ -962,7 +947,7 @@ func SvdLowrank(a *Tensor, options ...any) (u, s, v *Tensor) {
 //
 //	torch.tensordot(input: Tensor, other: Tensor, dims = 2, out = None)
 func Tensordot(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.functional.tensordot", options, input, other))
+	return CallTensor("torch.functional.tensordot", options, input, other)
 }
 
 // Trace is torch.trace: returns the sum of the elements of the diagonal of the
@@ -972,7 +957,7 @@ func Tensordot(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.trace(Tensor input)
 func Trace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.trace", input))
+	return CallTensor("torch.trace", nil, input)
 }
 
 // TriangularSolve is torch.triangular_solve: solves a system of equations with
@@ -984,8 +969,7 @@ func Trace(input *Tensor) *Tensor {
 //
 //	torch.triangular_solve(Tensor input, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor[2] out=None)
 func TriangularSolve(input, a *Tensor, options ...any) (solution, clonedCoefficient *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.triangular_solve", options, input, a))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.triangular_solve", options, input, a)
 }
 
 // Vdot is torch.vdot: computes the dot product of two 1D vectors along a
@@ -995,5 +979,5 @@ func TriangularSolve(input, a *Tensor, options ...any) (solution, clonedCoeffici
 //
 //	torch.vdot(Tensor input, Tensor other, *, Tensor out=None)
 func Vdot(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.vdot", options, input, other))
+	return CallTensor("torch.vdot", options, input, other)
 }

@@ -8,7 +8,7 @@ package torchops
 //
 //	torch.absolute(Tensor input, *, Tensor out=None)
 func Absolute(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.absolute", options, input))
+	return CallTensor("torch.absolute", options, input)
 }
 
 // Acos is torch.acos: returns a new tensor with the arccosine (in radians) of
@@ -19,7 +19,7 @@ func Absolute(input *Tensor, options ...any) *Tensor {
 //
 //	torch.acos(Tensor input, *, Tensor out=None)
 func Acos(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.acos", options, input))
+	return CallTensor("torch.acos", options, input)
 }
 
 // Acosh is torch.acosh: returns a new tensor with the inverse hyperbolic cosine
@@ -30,7 +30,7 @@ func Acos(input *Tensor, options ...any) *Tensor {
 //
 //	torch.acosh(Tensor input, *, Tensor out=None)
 func Acosh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.acosh", options, input))
+	return CallTensor("torch.acosh", options, input)
 }
 
 // Addcdiv is torch.addcdiv: performs the element-wise division of tensor1 by
@@ -41,7 +41,7 @@ func Acosh(input *Tensor, options ...any) *Tensor {
 //
 //	torch.addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1, Tensor out=None)
 func Addcdiv(input, tensor1, tensor2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.addcdiv", options, input, tensor1, tensor2))
+	return CallTensor("torch.addcdiv", options, input, tensor1, tensor2)
 }
 
 // Addcmul is torch.addcmul: performs the element-wise multiplication of tensor1
@@ -52,7 +52,7 @@ func Addcdiv(input, tensor1, tensor2 *Tensor, options ...any) *Tensor {
 //
 //	torch.addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1, Tensor out=None)
 func Addcmul(input, tensor1, tensor2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.addcmul", options, input, tensor1, tensor2))
+	return CallTensor("torch.addcmul", options, input, tensor1, tensor2)
 }
 
 // Angle is torch.angle: computes the element-wise angle (in radians) of the
@@ -63,7 +63,7 @@ func Addcmul(input, tensor1, tensor2 *Tensor, options ...any) *Tensor {
 //
 //	torch.angle(Tensor input, *, Tensor out=None)
 func Angle(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.angle", options, input))
+	return CallTensor("torch.angle", options, input)
 }
 
 // Arccos is torch.arccos.
@@ -73,7 +73,7 @@ func Angle(input *Tensor, options ...any) *Tensor {
 //
 //	torch.arccos(Tensor input, *, Tensor out=None)
 func Arccos(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.arccos", options, input))
+	return CallTensor("torch.arccos", options, input)
 }
 
 // Arccosh is torch.arccosh.
@@ -83,7 +83,7 @@ func Arccos(input *Tensor, options ...any) *Tensor {
 //
 //	torch.arccosh(Tensor input, *, Tensor out=None)
 func Arccosh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.arccosh", options, input))
+	return CallTensor("torch.arccosh", options, input)
 }
 
 // Arcsin is torch.arcsin.
@@ -93,7 +93,7 @@ func Arccosh(input *Tensor, options ...any) *Tensor {
 //
 //	torch.arcsin(Tensor input, *, Tensor out=None)
 func Arcsin(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.arcsin", options, input))
+	return CallTensor("torch.arcsin", options, input)
 }
 
 // Arcsinh is torch.arcsinh.
@@ -103,7 +103,7 @@ func Arcsin(input *Tensor, options ...any) *Tensor {
 //
 //	torch.arcsinh(Tensor input, *, Tensor out=None)
 func Arcsinh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.arcsinh", options, input))
+	return CallTensor("torch.arcsinh", options, input)
 }
 
 // Arctan is torch.arctan.
@@ -113,7 +113,7 @@ func Arcsinh(input *Tensor, options ...any) *Tensor {
 //
 //	torch.arctan(Tensor input, *, Tensor out=None)
 func Arctan(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.arctan", options, input))
+	return CallTensor("torch.arctan", options, input)
 }
 
 // Arctan2 is torch.arctan2.
@@ -123,7 +123,7 @@ func Arctan(input *Tensor, options ...any) *Tensor {
 //
 //	torch.arctan2(Tensor input, Tensor other, *, Tensor out=None)
 func Arctan2(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.arctan2", options, input, other))
+	return CallTensor("torch.arctan2", options, input, other)
 }
 
 // Arctanh is torch.arctanh.
@@ -133,7 +133,7 @@ func Arctan2(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.arctanh(Tensor input, *, Tensor out=None)
 func Arctanh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.arctanh", options, input))
+	return CallTensor("torch.arctanh", options, input)
 }
 
 // Asin is torch.asin: returns a new tensor with the arcsine of the elements (in
@@ -144,7 +144,7 @@ func Arctanh(input *Tensor, options ...any) *Tensor {
 //
 //	torch.asin(Tensor input, *, Tensor out=None)
 func Asin(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.asin", options, input))
+	return CallTensor("torch.asin", options, input)
 }
 
 // Asinh is torch.asinh: returns a new tensor with the inverse hyperbolic sine
@@ -155,7 +155,7 @@ func Asin(input *Tensor, options ...any) *Tensor {
 //
 //	torch.asinh(Tensor input, *, Tensor out=None)
 func Asinh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.asinh", options, input))
+	return CallTensor("torch.asinh", options, input)
 }
 
 // Atan is torch.atan: returns a new tensor with the arctangent of the elements
@@ -166,7 +166,7 @@ func Asinh(input *Tensor, options ...any) *Tensor {
 //
 //	torch.atan(Tensor input, *, Tensor out=None)
 func Atan(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.atan", options, input))
+	return CallTensor("torch.atan", options, input)
 }
 
 // Atan2 is torch.atan2: element-wise arctangent of input_i / other_i with
@@ -177,7 +177,7 @@ func Atan(input *Tensor, options ...any) *Tensor {
 //
 //	torch.atan2(Tensor input, Tensor other, *, Tensor out=None)
 func Atan2(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.atan2", options, input, other))
+	return CallTensor("torch.atan2", options, input, other)
 }
 
 // Atanh is torch.atanh: returns a new tensor with the inverse hyperbolic
@@ -188,7 +188,7 @@ func Atan2(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.atanh(Tensor input, *, Tensor out=None)
 func Atanh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.atanh", options, input))
+	return CallTensor("torch.atanh", options, input)
 }
 
 // BitwiseAnd is torch.bitwise_and: computes the bitwise AND of input and other.
@@ -200,7 +200,7 @@ func Atanh(input *Tensor, options ...any) *Tensor {
 //	torch.bitwise_and(Number self, Tensor other)
 //	torch.bitwise_and(Tensor input, Number other, *, Tensor out=None)
 func BitwiseAnd(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.bitwise_and", options, input, other))
+	return CallTensor("torch.bitwise_and", options, input, other)
 }
 
 // BitwiseLeftShift is torch.bitwise_left_shift: computes the left arithmetic
@@ -213,7 +213,7 @@ func BitwiseAnd(input, other any, options ...any) *Tensor {
 //	torch.bitwise_left_shift(Number self, Tensor other)
 //	torch.bitwise_left_shift(Tensor input, Number other, *, Tensor out=None)
 func BitwiseLeftShift(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.bitwise_left_shift", options, input, other))
+	return CallTensor("torch.bitwise_left_shift", options, input, other)
 }
 
 // BitwiseNot is torch.bitwise_not: computes the bitwise NOT of the given input
@@ -223,7 +223,7 @@ func BitwiseLeftShift(input, other any, options ...any) *Tensor {
 //
 //	torch.bitwise_not(Tensor input, *, Tensor out=None)
 func BitwiseNot(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.bitwise_not", options, input))
+	return CallTensor("torch.bitwise_not", options, input)
 }
 
 // BitwiseOr is torch.bitwise_or: computes the bitwise OR of input and other.
@@ -235,7 +235,7 @@ func BitwiseNot(input *Tensor, options ...any) *Tensor {
 //	torch.bitwise_or(Number self, Tensor other)
 //	torch.bitwise_or(Tensor input, Number other, *, Tensor out=None)
 func BitwiseOr(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.bitwise_or", options, input, other))
+	return CallTensor("torch.bitwise_or", options, input, other)
 }
 
 // BitwiseRightShift is torch.bitwise_right_shift: computes the right arithmetic
@@ -248,7 +248,7 @@ func BitwiseOr(input, other any, options ...any) *Tensor {
 //	torch.bitwise_right_shift(Number self, Tensor other)
 //	torch.bitwise_right_shift(Tensor input, Number other, *, Tensor out=None)
 func BitwiseRightShift(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.bitwise_right_shift", options, input, other))
+	return CallTensor("torch.bitwise_right_shift", options, input, other)
 }
 
 // BitwiseXor is torch.bitwise_xor: computes the bitwise XOR of input and other.
@@ -260,7 +260,7 @@ func BitwiseRightShift(input, other any, options ...any) *Tensor {
 //	torch.bitwise_xor(Number self, Tensor other)
 //	torch.bitwise_xor(Tensor input, Number other, *, Tensor out=None)
 func BitwiseXor(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.bitwise_xor", options, input, other))
+	return CallTensor("torch.bitwise_xor", options, input, other)
 }
 
 // Ceil is torch.ceil: returns a new tensor with the ceil of the elements of
@@ -270,7 +270,7 @@ func BitwiseXor(input, other any, options ...any) *Tensor {
 //
 //	torch.ceil(Tensor input, *, Tensor out=None)
 func Ceil(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.ceil", options, input))
+	return CallTensor("torch.ceil", options, input)
 }
 
 // Celu is torch.celu.
@@ -279,7 +279,7 @@ func Ceil(input *Tensor, options ...any) *Tensor {
 //
 //	torch.celu(Tensor input, Number alpha=1.0)
 func Celu(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.celu", options, input))
+	return CallTensor("torch.celu", options, input)
 }
 
 // Clamp is torch.clamp: clamps all elements in input into the range [ min, max
@@ -290,7 +290,7 @@ func Celu(input *Tensor, options ...any) *Tensor {
 //	torch.clamp(Tensor input, Tensor? min=None, Tensor? max=None, *, Tensor out=None)
 //	torch.clamp(Tensor input, Number? min=None, Number? max=None, *, Tensor out=None)
 func Clamp(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.clamp", options, input))
+	return CallTensor("torch.clamp", options, input)
 }
 
 // ClampMax is torch.clamp_max.
@@ -300,7 +300,7 @@ func Clamp(input *Tensor, options ...any) *Tensor {
 //	torch.clamp_max(Tensor input, Tensor max, *, Tensor out=None)
 //	torch.clamp_max(Tensor input, Number max, *, Tensor out=None)
 func ClampMax(input *Tensor, max any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.clamp_max", options, input, max))
+	return CallTensor("torch.clamp_max", options, input, max)
 }
 
 // ClampMin is torch.clamp_min.
@@ -310,7 +310,7 @@ func ClampMax(input *Tensor, max any, options ...any) *Tensor {
 //	torch.clamp_min(Tensor input, Tensor min, *, Tensor out=None)
 //	torch.clamp_min(Tensor input, Number min, *, Tensor out=None)
 func ClampMin(input *Tensor, min any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.clamp_min", options, input, min))
+	return CallTensor("torch.clamp_min", options, input, min)
 }
 
 // Clip is torch.clip.
@@ -320,7 +320,7 @@ func ClampMin(input *Tensor, min any, options ...any) *Tensor {
 //	torch.clip(Tensor input, Tensor? min=None, Tensor? max=None, *, Tensor out=None)
 //	torch.clip(Tensor input, Number? min=None, Number? max=None, *, Tensor out=None)
 func Clip(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.clip", options, input))
+	return CallTensor("torch.clip", options, input)
 }
 
 // Conj is torch.conj: returns a view of input with a flipped conjugate bit.
@@ -329,7 +329,7 @@ func Clip(input *Tensor, options ...any) *Tensor {
 //
 //	torch.conj(Tensor input)
 func Conj(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.conj", input))
+	return CallTensor("torch.conj", nil, input)
 }
 
 // ConjPhysical is torch.conj_physical: computes the element-wise conjugate of
@@ -339,7 +339,7 @@ func Conj(input *Tensor) *Tensor {
 //
 //	torch.conj_physical(Tensor input, *, Tensor out=None)
 func ConjPhysical(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.conj_physical", options, input))
+	return CallTensor("torch.conj_physical", options, input)
 }
 
 // Copysign is torch.copysign: create a new floating-point tensor with the
@@ -351,7 +351,7 @@ func ConjPhysical(input *Tensor, options ...any) *Tensor {
 //	torch.copysign(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.copysign(Tensor input, Number other, *, Tensor out=None)
 func Copysign(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.copysign", options, input, other))
+	return CallTensor("torch.copysign", options, input, other)
 }
 
 // Cos is torch.cos: returns a new tensor with the cosine of the elements of
@@ -362,7 +362,7 @@ func Copysign(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.cos(Tensor input, *, Tensor out=None)
 func Cos(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.cos", options, input))
+	return CallTensor("torch.cos", options, input)
 }
 
 // Cosh is torch.cosh: returns a new tensor with the hyperbolic cosine of the
@@ -373,7 +373,7 @@ func Cos(input *Tensor, options ...any) *Tensor {
 //
 //	torch.cosh(Tensor input, *, Tensor out=None)
 func Cosh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.cosh", options, input))
+	return CallTensor("torch.cosh", options, input)
 }
 
 // Deg2rad is torch.deg2rad: returns a new tensor with each of the elements of
@@ -384,7 +384,7 @@ func Cosh(input *Tensor, options ...any) *Tensor {
 //
 //	torch.deg2rad(Tensor input, *, Tensor out=None)
 func Deg2rad(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.deg2rad", options, input))
+	return CallTensor("torch.deg2rad", options, input)
 }
 
 // Digamma is torch.digamma.
@@ -394,7 +394,7 @@ func Deg2rad(input *Tensor, options ...any) *Tensor {
 //
 //	torch.digamma(Tensor input, *, Tensor out=None)
 func Digamma(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.digamma", options, input))
+	return CallTensor("torch.digamma", options, input)
 }
 
 // Divide is torch.divide.
@@ -407,7 +407,7 @@ func Digamma(input *Tensor, options ...any) *Tensor {
 //	torch.divide(Tensor input, Number other)
 //	torch.divide(Tensor input, Number other, *, str? rounding_mode)
 func Divide(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.divide", options, input, other))
+	return CallTensor("torch.divide", options, input, other)
 }
 
 // Eq is torch.eq: computes element-wise equality.
@@ -417,7 +417,7 @@ func Divide(input *Tensor, other any, options ...any) *Tensor {
 //	torch.eq(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.eq(Tensor input, Number other, *, Tensor out=None)
 func Eq(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.eq", options, input, other))
+	return CallTensor("torch.eq", options, input, other)
 }
 
 // Erf is torch.erf.
@@ -427,7 +427,7 @@ func Eq(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.erf(Tensor input, *, Tensor out=None)
 func Erf(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.erf", options, input))
+	return CallTensor("torch.erf", options, input)
 }
 
 // Erfc is torch.erfc.
@@ -437,7 +437,7 @@ func Erf(input *Tensor, options ...any) *Tensor {
 //
 //	torch.erfc(Tensor input, *, Tensor out=None)
 func Erfc(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.erfc", options, input))
+	return CallTensor("torch.erfc", options, input)
 }
 
 // Erfinv is torch.erfinv.
@@ -447,7 +447,7 @@ func Erfc(input *Tensor, options ...any) *Tensor {
 //
 //	torch.erfinv(Tensor input, *, Tensor out=None)
 func Erfinv(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.erfinv", options, input))
+	return CallTensor("torch.erfinv", options, input)
 }
 
 // Exp2 is torch.exp2.
@@ -457,7 +457,7 @@ func Erfinv(input *Tensor, options ...any) *Tensor {
 //
 //	torch.exp2(Tensor input, *, Tensor out=None)
 func Exp2(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.exp2", options, input))
+	return CallTensor("torch.exp2", options, input)
 }
 
 // Expm1 is torch.expm1.
@@ -467,7 +467,7 @@ func Exp2(input *Tensor, options ...any) *Tensor {
 //
 //	torch.expm1(Tensor input, *, Tensor out=None)
 func Expm1(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.expm1", options, input))
+	return CallTensor("torch.expm1", options, input)
 }
 
 // Fix is torch.fix.
@@ -476,7 +476,7 @@ func Expm1(input *Tensor, options ...any) *Tensor {
 //
 //	torch.fix(Tensor input, *, Tensor out=None)
 func Fix(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.fix", options, input))
+	return CallTensor("torch.fix", options, input)
 }
 
 // FloatPower is torch.float_power: raises input to the power of exponent,
@@ -489,7 +489,7 @@ func Fix(input *Tensor, options ...any) *Tensor {
 //	torch.float_power(Number self, Tensor exponent, *, Tensor out=None)
 //	torch.float_power(Tensor input, Number exponent, *, Tensor out=None)
 func FloatPower(input, exponent any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.float_power", options, input, exponent))
+	return CallTensor("torch.float_power", options, input, exponent)
 }
 
 // Floor is torch.floor: returns a new tensor with the floor of the elements of
@@ -499,7 +499,7 @@ func FloatPower(input, exponent any, options ...any) *Tensor {
 //
 //	torch.floor(Tensor input, *, Tensor out=None)
 func Floor(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.floor", options, input))
+	return CallTensor("torch.floor", options, input)
 }
 
 // FloorDivide is torch.floor_divide.
@@ -510,7 +510,7 @@ func Floor(input *Tensor, options ...any) *Tensor {
 //	torch.floor_divide(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.floor_divide(Tensor input, Number other)
 func FloorDivide(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.floor_divide", options, input, other))
+	return CallTensor("torch.floor_divide", options, input, other)
 }
 
 // Fmax is torch.fmax: computes the element-wise maximum of input and other.
@@ -520,7 +520,7 @@ func FloorDivide(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.fmax(Tensor input, Tensor other, *, Tensor out=None)
 func Fmax(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.fmax", options, input, other))
+	return CallTensor("torch.fmax", options, input, other)
 }
 
 // Fmin is torch.fmin: computes the element-wise minimum of input and other.
@@ -530,7 +530,7 @@ func Fmax(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.fmin(Tensor input, Tensor other, *, Tensor out=None)
 func Fmin(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.fmin", options, input, other))
+	return CallTensor("torch.fmin", options, input, other)
 }
 
 // Fmod is torch.fmod.
@@ -541,7 +541,7 @@ func Fmin(input, other *Tensor, options ...any) *Tensor {
 //	torch.fmod(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.fmod(Tensor input, Number other, *, Tensor out=None)
 func Fmod(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.fmod", options, input, other))
+	return CallTensor("torch.fmod", options, input, other)
 }
 
 // Frac is torch.frac.
@@ -550,7 +550,7 @@ func Fmod(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.frac(Tensor input, *, Tensor out=None)
 func Frac(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.frac", options, input))
+	return CallTensor("torch.frac", options, input)
 }
 
 // Frexp is torch.frexp: decomposes input into mantissa and exponent tensors
@@ -560,8 +560,7 @@ func Frac(input *Tensor, options ...any) *Tensor {
 //
 //	torch.frexp(Tensor input, *, Tensor[2] out=None)
 func Frexp(input *Tensor, options ...any) (mantissa, exponent *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.frexp", options, input))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.frexp", options, input)
 }
 
 // Gcd is torch.gcd: computes the element-wise greatest common divisor (GCD) of
@@ -572,7 +571,7 @@ func Frexp(input *Tensor, options ...any) (mantissa, exponent *Tensor) {
 //
 //	torch.gcd(Tensor input, Tensor other, *, Tensor out=None)
 func Gcd(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.gcd", options, input, other))
+	return CallTensor("torch.gcd", options, input, other)
 }
 
 // Ge is torch.ge: computes input ≥ other element-wise.
@@ -582,7 +581,7 @@ func Gcd(input, other *Tensor, options ...any) *Tensor {
 //	torch.ge(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.ge(Tensor input, Number other, *, Tensor out=None)
 func Ge(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.ge", options, input, other))
+	return CallTensor("torch.ge", options, input, other)
 }
 
 // Greater is torch.greater.
@@ -592,7 +591,7 @@ func Ge(input *Tensor, other any, options ...any) *Tensor {
 //	torch.greater(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.greater(Tensor input, Number other, *, Tensor out=None)
 func Greater(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.greater", options, input, other))
+	return CallTensor("torch.greater", options, input, other)
 }
 
 // Gt is torch.gt: computes input > other element-wise.
@@ -602,7 +601,7 @@ func Greater(input *Tensor, other any, options ...any) *Tensor {
 //	torch.gt(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.gt(Tensor input, Number other, *, Tensor out=None)
 func Gt(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.gt", options, input, other))
+	return CallTensor("torch.gt", options, input, other)
 }
 
 // Hardshrink is torch.hardshrink: applies the hard shrinkage function
@@ -612,7 +611,7 @@ func Gt(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.hardshrink(Tensor input, Number lambd=0.5, *, Tensor out=None)
 func Hardshrink(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.hardshrink", options, input))
+	return CallTensor("torch.hardshrink", options, input)
 }
 
 // Heaviside is torch.heaviside: computes the Heaviside step function for each
@@ -623,7 +622,7 @@ func Hardshrink(input *Tensor, options ...any) *Tensor {
 //
 //	torch.heaviside(Tensor input, Tensor values, *, Tensor out=None)
 func Heaviside(input, values *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.heaviside", options, input, values))
+	return CallTensor("torch.heaviside", options, input, values)
 }
 
 // Hypot is torch.hypot: given the legs of a right triangle, return its
@@ -634,7 +633,7 @@ func Heaviside(input, values *Tensor, options ...any) *Tensor {
 //
 //	torch.hypot(Tensor input, Tensor other, *, Tensor out=None)
 func Hypot(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.hypot", options, input, other))
+	return CallTensor("torch.hypot", options, input, other)
 }
 
 // I0 is torch.i0.
@@ -644,7 +643,7 @@ func Hypot(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.i0(Tensor input, *, Tensor out=None)
 func I0(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.i0", options, input))
+	return CallTensor("torch.i0", options, input)
 }
 
 // Igamma is torch.igamma.
@@ -654,7 +653,7 @@ func I0(input *Tensor, options ...any) *Tensor {
 //
 //	torch.igamma(Tensor input, Tensor other, *, Tensor out=None)
 func Igamma(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.igamma", options, input, other))
+	return CallTensor("torch.igamma", options, input, other)
 }
 
 // Igammac is torch.igammac.
@@ -664,7 +663,7 @@ func Igamma(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.igammac(Tensor input, Tensor other, *, Tensor out=None)
 func Igammac(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.igammac", options, input, other))
+	return CallTensor("torch.igammac", options, input, other)
 }
 
 // Imag is torch.imag: returns a new tensor containing imaginary values of the
@@ -674,7 +673,7 @@ func Igammac(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.imag(Tensor input)
 func Imag(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.imag", input))
+	return CallTensor("torch.imag", nil, input)
 }
 
 // Isclose is torch.isclose: returns a new tensor with boolean elements
@@ -685,7 +684,7 @@ func Imag(input *Tensor) *Tensor {
 //
 //	torch.isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)
 func Isclose(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.isclose", options, input, other))
+	return CallTensor("torch.isclose", options, input, other)
 }
 
 // Isfinite is torch.isfinite: returns a new tensor with boolean elements
@@ -695,7 +694,7 @@ func Isclose(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.isfinite(Tensor input)
 func Isfinite(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.isfinite", input))
+	return CallTensor("torch.isfinite", nil, input)
 }
 
 // Isinf is torch.isinf: tests if each element of input is infinite (positive or
@@ -705,7 +704,7 @@ func Isfinite(input *Tensor) *Tensor {
 //
 //	torch.isinf(Tensor input)
 func Isinf(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.isinf", input))
+	return CallTensor("torch.isinf", nil, input)
 }
 
 // Isnan is torch.isnan: returns a new tensor with boolean elements representing
@@ -715,7 +714,7 @@ func Isinf(input *Tensor) *Tensor {
 //
 //	torch.isnan(Tensor input)
 func Isnan(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.isnan", input))
+	return CallTensor("torch.isnan", nil, input)
 }
 
 // Isneginf is torch.isneginf: tests if each element of input is negative
@@ -725,7 +724,7 @@ func Isnan(input *Tensor) *Tensor {
 //
 //	torch.isneginf(Tensor input, *, Tensor out=None)
 func Isneginf(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.isneginf", options, input))
+	return CallTensor("torch.isneginf", options, input)
 }
 
 // Isposinf is torch.isposinf: tests if each element of input is positive
@@ -735,7 +734,7 @@ func Isneginf(input *Tensor, options ...any) *Tensor {
 //
 //	torch.isposinf(Tensor input, *, Tensor out=None)
 func Isposinf(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.isposinf", options, input))
+	return CallTensor("torch.isposinf", options, input)
 }
 
 // Isreal is torch.isreal: returns a new tensor with boolean elements
@@ -745,7 +744,7 @@ func Isposinf(input *Tensor, options ...any) *Tensor {
 //
 //	torch.isreal(Tensor input)
 func Isreal(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.isreal", input))
+	return CallTensor("torch.isreal", nil, input)
 }
 
 // Lcm is torch.lcm: computes the element-wise least common multiple (LCM) of
@@ -756,7 +755,7 @@ func Isreal(input *Tensor) *Tensor {
 //
 //	torch.lcm(Tensor input, Tensor other, *, Tensor out=None)
 func Lcm(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.lcm", options, input, other))
+	return CallTensor("torch.lcm", options, input, other)
 }
 
 // Ldexp is torch.ldexp: multiplies input by 2 other.
@@ -766,7 +765,7 @@ func Lcm(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.ldexp(Tensor input, Tensor other, *, Tensor out=None)
 func Ldexp(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.ldexp", options, input, other))
+	return CallTensor("torch.ldexp", options, input, other)
 }
 
 // Le is torch.le: computes input ≤ other element-wise.
@@ -776,7 +775,7 @@ func Ldexp(input, other *Tensor, options ...any) *Tensor {
 //	torch.le(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.le(Tensor input, Number other, *, Tensor out=None)
 func Le(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.le", options, input, other))
+	return CallTensor("torch.le", options, input, other)
 }
 
 // Lerp is torch.lerp: does a linear interpolation of two tensors start (given
@@ -789,7 +788,7 @@ func Le(input *Tensor, other any, options ...any) *Tensor {
 //	torch.lerp(Tensor input, Tensor end, Tensor weight, *, Tensor out=None)
 //	torch.lerp(Tensor input, Tensor end, Number weight, *, Tensor out=None)
 func Lerp(input, end *Tensor, weight any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.lerp", options, input, end, weight))
+	return CallTensor("torch.lerp", options, input, end, weight)
 }
 
 // Less is torch.less.
@@ -799,7 +798,7 @@ func Lerp(input, end *Tensor, weight any, options ...any) *Tensor {
 //	torch.less(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.less(Tensor input, Number other, *, Tensor out=None)
 func Less(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.less", options, input, other))
+	return CallTensor("torch.less", options, input, other)
 }
 
 // Lgamma is torch.lgamma: computes the natural logarithm of the absolute value
@@ -810,7 +809,7 @@ func Less(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.lgamma(Tensor input, *, Tensor out=None)
 func Lgamma(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.lgamma", options, input))
+	return CallTensor("torch.lgamma", options, input)
 }
 
 // Log10 is torch.log10: returns a new tensor with the logarithm to the base 10
@@ -821,7 +820,7 @@ func Lgamma(input *Tensor, options ...any) *Tensor {
 //
 //	torch.log10(Tensor input, *, Tensor out=None)
 func Log10(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.log10", options, input))
+	return CallTensor("torch.log10", options, input)
 }
 
 // Log1p is torch.log1p: returns a new tensor with the natural logarithm of (1 +
@@ -832,7 +831,7 @@ func Log10(input *Tensor, options ...any) *Tensor {
 //
 //	torch.log1p(Tensor input, *, Tensor out=None)
 func Log1p(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.log1p", options, input))
+	return CallTensor("torch.log1p", options, input)
 }
 
 // Log2 is torch.log2: returns a new tensor with the logarithm to the base 2 of
@@ -843,7 +842,7 @@ func Log1p(input *Tensor, options ...any) *Tensor {
 //
 //	torch.log2(Tensor input, *, Tensor out=None)
 func Log2(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.log2", options, input))
+	return CallTensor("torch.log2", options, input)
 }
 
 // Logaddexp is torch.logaddexp: logarithm of the sum of exponentiations of the
@@ -854,7 +853,7 @@ func Log2(input *Tensor, options ...any) *Tensor {
 //
 //	torch.logaddexp(Tensor input, Tensor other, *, Tensor out=None)
 func Logaddexp(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.logaddexp", options, input, other))
+	return CallTensor("torch.logaddexp", options, input, other)
 }
 
 // Logaddexp2 is torch.logaddexp2: logarithm of the sum of exponentiations of
@@ -865,7 +864,7 @@ func Logaddexp(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.logaddexp2(Tensor input, Tensor other, *, Tensor out=None)
 func Logaddexp2(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.logaddexp2", options, input, other))
+	return CallTensor("torch.logaddexp2", options, input, other)
 }
 
 // LogicalAnd is torch.logical_and: computes the element-wise logical AND of the
@@ -875,7 +874,7 @@ func Logaddexp2(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.logical_and(Tensor input, Tensor other, *, Tensor out=None)
 func LogicalAnd(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.logical_and", options, input, other))
+	return CallTensor("torch.logical_and", options, input, other)
 }
 
 // LogicalNot is torch.logical_not: computes the element-wise logical NOT of the
@@ -885,7 +884,7 @@ func LogicalAnd(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.logical_not(Tensor input, *, Tensor out=None)
 func LogicalNot(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.logical_not", options, input))
+	return CallTensor("torch.logical_not", options, input)
 }
 
 // LogicalOr is torch.logical_or: computes the element-wise logical OR of the
@@ -895,7 +894,7 @@ func LogicalNot(input *Tensor, options ...any) *Tensor {
 //
 //	torch.logical_or(Tensor input, Tensor other, *, Tensor out=None)
 func LogicalOr(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.logical_or", options, input, other))
+	return CallTensor("torch.logical_or", options, input, other)
 }
 
 // LogicalXor is torch.logical_xor: computes the element-wise logical XOR of the
@@ -905,7 +904,7 @@ func LogicalOr(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.logical_xor(Tensor input, Tensor other, *, Tensor out=None)
 func LogicalXor(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.logical_xor", options, input, other))
+	return CallTensor("torch.logical_xor", options, input, other)
 }
 
 // Logit is torch.logit.
@@ -915,7 +914,7 @@ func LogicalXor(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.logit(Tensor input, float? eps=None, *, Tensor out=None)
 func Logit(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.logit", options, input))
+	return CallTensor("torch.logit", options, input)
 }
 
 // Lt is torch.lt: computes :math:input < other element-wise.
@@ -925,7 +924,7 @@ func Logit(input *Tensor, options ...any) *Tensor {
 //	torch.lt(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.lt(Tensor input, Number other, *, Tensor out=None)
 func Lt(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.lt", options, input, other))
+	return CallTensor("torch.lt", options, input, other)
 }
 
 // Maximum is torch.maximum: computes the element-wise maximum of input and
@@ -936,7 +935,7 @@ func Lt(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.maximum(Tensor input, Tensor other, *, Tensor out=None)
 func Maximum(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.maximum", options, input, other))
+	return CallTensor("torch.maximum", options, input, other)
 }
 
 // Minimum is torch.minimum: computes the element-wise minimum of input and
@@ -947,7 +946,7 @@ func Maximum(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.minimum(Tensor input, Tensor other, *, Tensor out=None)
 func Minimum(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.minimum", options, input, other))
+	return CallTensor("torch.minimum", options, input, other)
 }
 
 // Multiply is torch.multiply.
@@ -958,7 +957,7 @@ func Minimum(input, other *Tensor, options ...any) *Tensor {
 //	torch.multiply(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.multiply(Tensor input, Number other)
 func Multiply(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.multiply", options, input, other))
+	return CallTensor("torch.multiply", options, input, other)
 }
 
 // NanToNum is torch.nan_to_num: replaces NaN, positive infinity, and negative
@@ -969,7 +968,7 @@ func Multiply(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor out=None)
 func NanToNum(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.nan_to_num", options, input))
+	return CallTensor("torch.nan_to_num", options, input)
 }
 
 // Ne is torch.ne: computes input ≠ other element-wise.
@@ -979,7 +978,7 @@ func NanToNum(input *Tensor, options ...any) *Tensor {
 //	torch.ne(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.ne(Tensor input, Number other, *, Tensor out=None)
 func Ne(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.ne", options, input, other))
+	return CallTensor("torch.ne", options, input, other)
 }
 
 // Negative is torch.negative.
@@ -988,7 +987,7 @@ func Ne(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.negative(Tensor input, *, Tensor out=None)
 func Negative(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.negative", options, input))
+	return CallTensor("torch.negative", options, input)
 }
 
 // Nextafter is torch.nextafter: return the next floating-point value after
@@ -999,7 +998,7 @@ func Negative(input *Tensor, options ...any) *Tensor {
 //
 //	torch.nextafter(Tensor input, Tensor other, *, Tensor out=None)
 func Nextafter(input, other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.nextafter", options, input, other))
+	return CallTensor("torch.nextafter", options, input, other)
 }
 
 // NormExceptDim is torch.norm_except_dim.
@@ -1009,7 +1008,7 @@ func Nextafter(input, other *Tensor, options ...any) *Tensor {
 //
 //	torch.norm_except_dim(Tensor v, int pow=2, int dim=0)
 func NormExceptDim(v *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.norm_except_dim", options, v))
+	return CallTensor("torch.norm_except_dim", options, v)
 }
 
 // Polygamma is torch.polygamma.
@@ -1019,7 +1018,7 @@ func NormExceptDim(v *Tensor, options ...any) *Tensor {
 //
 //	torch.polygamma(int n, Tensor input, *, Tensor out=None)
 func Polygamma(n int, input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.polygamma", options, n, input))
+	return CallTensor("torch.polygamma", options, n, input)
 }
 
 // Positive is torch.positive: returns input.
@@ -1028,7 +1027,7 @@ func Polygamma(n int, input *Tensor, options ...any) *Tensor {
 //
 //	torch.positive(Tensor input)
 func Positive(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.positive", input))
+	return CallTensor("torch.positive", nil, input)
 }
 
 // Pow is torch.pow: takes the power of each element in input with exponent and
@@ -1041,7 +1040,7 @@ func Positive(input *Tensor) *Tensor {
 //	torch.pow(Number self, Tensor exponent, *, Tensor out=None)
 //	torch.pow(Tensor input, Number exponent, *, Tensor out=None)
 func Pow(input, exponent any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.pow", options, input, exponent))
+	return CallTensor("torch.pow", options, input, exponent)
 }
 
 // Rad2deg is torch.rad2deg: returns a new tensor with each of the elements of
@@ -1052,7 +1051,7 @@ func Pow(input, exponent any, options ...any) *Tensor {
 //
 //	torch.rad2deg(Tensor input, *, Tensor out=None)
 func Rad2deg(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.rad2deg", options, input))
+	return CallTensor("torch.rad2deg", options, input)
 }
 
 // Real is torch.real: returns a new tensor containing real values of the self
@@ -1062,7 +1061,7 @@ func Rad2deg(input *Tensor, options ...any) *Tensor {
 //
 //	torch.real(Tensor input)
 func Real(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.real", input))
+	return CallTensor("torch.real", nil, input)
 }
 
 // Reciprocal is torch.reciprocal: returns a new tensor with the reciprocal of
@@ -1073,7 +1072,7 @@ func Real(input *Tensor) *Tensor {
 //
 //	torch.reciprocal(Tensor input, *, Tensor out=None)
 func Reciprocal(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.reciprocal", options, input))
+	return CallTensor("torch.reciprocal", options, input)
 }
 
 // Remainder is torch.remainder: computes Python's modulus operation entrywise.
@@ -1085,7 +1084,7 @@ func Reciprocal(input *Tensor, options ...any) *Tensor {
 //	torch.remainder(Number self, Tensor other)
 //	torch.remainder(Tensor input, Number other, *, Tensor out=None)
 func Remainder(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.remainder", options, input, other))
+	return CallTensor("torch.remainder", options, input, other)
 }
 
 // Round is torch.round: rounds elements of input to the nearest integer.
@@ -1095,7 +1094,7 @@ func Remainder(input, other any, options ...any) *Tensor {
 //	torch.round(Tensor input, *, Tensor out=None)
 //	torch.round(Tensor input, *, int decimals, Tensor out=None)
 func Round(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.round", options, input))
+	return CallTensor("torch.round", options, input)
 }
 
 // Rsqrt is torch.rsqrt: returns a new tensor with the reciprocal of the
@@ -1106,7 +1105,7 @@ func Round(input *Tensor, options ...any) *Tensor {
 //
 //	torch.rsqrt(Tensor input, *, Tensor out=None)
 func Rsqrt(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.rsqrt", options, input))
+	return CallTensor("torch.rsqrt", options, input)
 }
 
 // Rsub is torch.rsub.
@@ -1117,7 +1116,7 @@ func Rsqrt(input *Tensor, options ...any) *Tensor {
 //	torch.rsub(Tensor input, Tensor other, *, Number alpha=1)
 //	torch.rsub(Tensor input, Number other, Number alpha=1)
 func Rsub(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.rsub", options, input, other))
+	return CallTensor("torch.rsub", options, input, other)
 }
 
 // Selu is torch.selu.
@@ -1126,7 +1125,7 @@ func Rsub(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.selu(Tensor input)
 func Selu(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.selu", input))
+	return CallTensor("torch.selu", nil, input)
 }
 
 // Sgn is torch.sgn: this function is an extension of torch.sign() to complex
@@ -1136,7 +1135,7 @@ func Selu(input *Tensor) *Tensor {
 //
 //	torch.sgn(Tensor input, *, Tensor out=None)
 func Sgn(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.sgn", options, input))
+	return CallTensor("torch.sgn", options, input)
 }
 
 // Sign is torch.sign: returns a new tensor with the signs of the elements of
@@ -1146,7 +1145,7 @@ func Sgn(input *Tensor, options ...any) *Tensor {
 //
 //	torch.sign(Tensor input, *, Tensor out=None)
 func Sign(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.sign", options, input))
+	return CallTensor("torch.sign", options, input)
 }
 
 // Signbit is torch.signbit: tests if each element of input has its sign bit set
@@ -1156,7 +1155,7 @@ func Sign(input *Tensor, options ...any) *Tensor {
 //
 //	torch.signbit(Tensor input, *, Tensor out=None)
 func Signbit(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.signbit", options, input))
+	return CallTensor("torch.signbit", options, input)
 }
 
 // Sin is torch.sin: returns a new tensor with the sine of the elements in the
@@ -1167,7 +1166,7 @@ func Signbit(input *Tensor, options ...any) *Tensor {
 //
 //	torch.sin(Tensor input, *, Tensor out=None)
 func Sin(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.sin", options, input))
+	return CallTensor("torch.sin", options, input)
 }
 
 // Sinc is torch.sinc.
@@ -1177,7 +1176,7 @@ func Sin(input *Tensor, options ...any) *Tensor {
 //
 //	torch.sinc(Tensor input, *, Tensor out=None)
 func Sinc(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.sinc", options, input))
+	return CallTensor("torch.sinc", options, input)
 }
 
 // Sinh is torch.sinh: returns a new tensor with the hyperbolic sine of the
@@ -1188,7 +1187,7 @@ func Sinc(input *Tensor, options ...any) *Tensor {
 //
 //	torch.sinh(Tensor input, *, Tensor out=None)
 func Sinh(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.sinh", options, input))
+	return CallTensor("torch.sinh", options, input)
 }
 
 // Square is torch.square: returns a new tensor with the square of the elements
@@ -1198,7 +1197,7 @@ func Sinh(input *Tensor, options ...any) *Tensor {
 //
 //	torch.square(Tensor input, *, Tensor out=None)
 func Square(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.square", options, input))
+	return CallTensor("torch.square", options, input)
 }
 
 // Subtract is torch.subtract.
@@ -1209,7 +1208,7 @@ func Square(input *Tensor, options ...any) *Tensor {
 //	torch.subtract(Tensor input, Tensor other, *, Number alpha=1, Tensor out=None)
 //	torch.subtract(Tensor input, Number other, Number alpha=1)
 func Subtract(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.subtract", options, input, other))
+	return CallTensor("torch.subtract", options, input, other)
 }
 
 // Tan is torch.tan: returns a new tensor with the tangent of the elements in
@@ -1220,7 +1219,7 @@ func Subtract(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.tan(Tensor input, *, Tensor out=None)
 func Tan(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.tan", options, input))
+	return CallTensor("torch.tan", options, input)
 }
 
 // Threshold is torch.threshold.
@@ -1229,7 +1228,7 @@ func Tan(input *Tensor, options ...any) *Tensor {
 //
 //	torch.threshold(Tensor input, Number threshold, Number value, *, Tensor out=None)
 func Threshold(input *Tensor, threshold, value any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.threshold", options, input, threshold, value))
+	return CallTensor("torch.threshold", options, input, threshold, value)
 }
 
 // TrueDivide is torch.true_divide.
@@ -1240,7 +1239,7 @@ func Threshold(input *Tensor, threshold, value any, options ...any) *Tensor {
 //	torch.true_divide(Tensor input, Tensor other, *, Tensor out=None)
 //	torch.true_divide(Tensor input, Number other)
 func TrueDivide(input *Tensor, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.true_divide", options, input, other))
+	return CallTensor("torch.true_divide", options, input, other)
 }
 
 // Trunc is torch.trunc: returns a new tensor with the truncated integer values
@@ -1250,7 +1249,7 @@ func TrueDivide(input *Tensor, other any, options ...any) *Tensor {
 //
 //	torch.trunc(Tensor input, *, Tensor out=None)
 func Trunc(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.trunc", options, input))
+	return CallTensor("torch.trunc", options, input)
 }
 
 // Xlogy is torch.xlogy.
@@ -1262,5 +1261,5 @@ func Trunc(input *Tensor, options ...any) *Tensor {
 //	torch.xlogy(Number self, Tensor other, *, Tensor out=None)
 //	torch.xlogy(Tensor input, Number other, *, Tensor out=None)
 func Xlogy(input, other any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.xlogy", options, input, other))
+	return CallTensor("torch.xlogy", options, input, other)
 }

@@ -8,7 +8,7 @@ package torchops
 //
 //	x.abs_()
 func (x *Tensor) AbsInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("abs_"))
+	return CallTensor("torch.Tensor.abs_", nil, x)
 }
 
 // AbsoluteInPlace is the method absolute_: in-place version of Tensor.absolute
@@ -18,7 +18,7 @@ func (x *Tensor) AbsInPlace() *Tensor {
 //
 //	x.absolute_()
 func (x *Tensor) AbsoluteInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("absolute_"))
+	return CallTensor("torch.Tensor.absolute_", nil, x)
 }
 
 // AcosInPlace is the method acos_: in-place version of Tensor.acos.
@@ -27,7 +27,7 @@ func (x *Tensor) AbsoluteInPlace() *Tensor {
 //
 //	x.acos_()
 func (x *Tensor) AcosInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("acos_"))
+	return CallTensor("torch.Tensor.acos_", nil, x)
 }
 
 // AcoshInPlace is the method acosh_: in-place version of Tensor.acosh.
@@ -36,7 +36,7 @@ func (x *Tensor) AcosInPlace() *Tensor {
 //
 //	x.acosh_()
 func (x *Tensor) AcoshInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("acosh_"))
+	return CallTensor("torch.Tensor.acosh_", nil, x)
 }
 
 // AddInPlace is the method add_: in-place version of Tensor.add.
@@ -45,7 +45,7 @@ func (x *Tensor) AcoshInPlace() *Tensor {
 //
 //	x.add_(Tensor other, *, Number alpha=1)
 func (x *Tensor) AddInPlace(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("add_", options, other))
+	return CallTensor("torch.Tensor.add_", options, x, other)
 }
 
 // AddcdivInPlace is the method addcdiv_: in-place version of Tensor.addcdiv.
@@ -54,7 +54,7 @@ func (x *Tensor) AddInPlace(other any, options ...any) *Tensor {
 //
 //	x.addcdiv_(Tensor tensor1, Tensor tensor2, *, Number value=1)
 func (x *Tensor) AddcdivInPlace(tensor1, tensor2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("addcdiv_", options, tensor1, tensor2))
+	return CallTensor("torch.Tensor.addcdiv_", options, x, tensor1, tensor2)
 }
 
 // AddcmulInPlace is the method addcmul_: in-place version of Tensor.addcmul.
@@ -63,16 +63,7 @@ func (x *Tensor) AddcdivInPlace(tensor1, tensor2 *Tensor, options ...any) *Tenso
 //
 //	x.addcmul_(Tensor tensor1, Tensor tensor2, *, Number value=1)
 func (x *Tensor) AddcmulInPlace(tensor1, tensor2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("addcmul_", options, tensor1, tensor2))
-}
-
-// ApplyInPlace is the method apply_: applies the function callable to each
-// element in the tensor, replacing each element with the value returned by
-// callable.
-//
-//	x.apply_(callable: any)
-func (x *Tensor) ApplyInPlace(callable any) *Tensor {
-	return As[*Tensor](x.callMethod("apply_", callable))
+	return CallTensor("torch.Tensor.addcmul_", options, x, tensor1, tensor2)
 }
 
 // ArccosInPlace is the method arccos_: in-place version of Tensor.arccos.
@@ -81,7 +72,7 @@ func (x *Tensor) ApplyInPlace(callable any) *Tensor {
 //
 //	x.arccos_()
 func (x *Tensor) ArccosInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("arccos_"))
+	return CallTensor("torch.Tensor.arccos_", nil, x)
 }
 
 // ArccoshInPlace is the method arccosh_: in-place version of Tensor.arccosh.
@@ -90,7 +81,7 @@ func (x *Tensor) ArccosInPlace() *Tensor {
 //
 //	x.arccosh_()
 func (x *Tensor) ArccoshInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("arccosh_"))
+	return CallTensor("torch.Tensor.arccosh_", nil, x)
 }
 
 // ArcsinInPlace is the method arcsin_: in-place version of Tensor.arcsin.
@@ -99,7 +90,7 @@ func (x *Tensor) ArccoshInPlace() *Tensor {
 //
 //	x.arcsin_()
 func (x *Tensor) ArcsinInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("arcsin_"))
+	return CallTensor("torch.Tensor.arcsin_", nil, x)
 }
 
 // ArcsinhInPlace is the method arcsinh_: in-place version of Tensor.arcsinh.
@@ -108,7 +99,7 @@ func (x *Tensor) ArcsinInPlace() *Tensor {
 //
 //	x.arcsinh_()
 func (x *Tensor) ArcsinhInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("arcsinh_"))
+	return CallTensor("torch.Tensor.arcsinh_", nil, x)
 }
 
 // Arctan2InPlace is the method arctan2_: in-place version of Tensor.arctan2.
@@ -117,7 +108,7 @@ func (x *Tensor) ArcsinhInPlace() *Tensor {
 //
 //	x.arctan2_(Tensor other)
 func (x *Tensor) Arctan2InPlace(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("arctan2_", other))
+	return CallTensor("torch.Tensor.arctan2_", nil, x, other)
 }
 
 // ArctanInPlace is the method arctan_: in-place version of Tensor.arctan.
@@ -126,7 +117,7 @@ func (x *Tensor) Arctan2InPlace(other *Tensor) *Tensor {
 //
 //	x.arctan_()
 func (x *Tensor) ArctanInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("arctan_"))
+	return CallTensor("torch.Tensor.arctan_", nil, x)
 }
 
 // ArctanhInPlace is the method arctanh_: in-place version of Tensor.arctanh.
@@ -135,7 +126,7 @@ func (x *Tensor) ArctanInPlace() *Tensor {
 //
 //	x.arctanh_()
 func (x *Tensor) ArctanhInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("arctanh_"))
+	return CallTensor("torch.Tensor.arctanh_", nil, x)
 }
 
 // AsinInPlace is the method asin_: in-place version of Tensor.asin.
@@ -144,7 +135,7 @@ func (x *Tensor) ArctanhInPlace() *Tensor {
 //
 //	x.asin_()
 func (x *Tensor) AsinInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("asin_"))
+	return CallTensor("torch.Tensor.asin_", nil, x)
 }
 
 // AsinhInPlace is the method asinh_: in-place version of Tensor.asinh.
@@ -153,7 +144,7 @@ func (x *Tensor) AsinInPlace() *Tensor {
 //
 //	x.asinh_()
 func (x *Tensor) AsinhInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("asinh_"))
+	return CallTensor("torch.Tensor.asinh_", nil, x)
 }
 
 // Atan2InPlace is the method atan2_: in-place version of Tensor.atan2.
@@ -162,7 +153,7 @@ func (x *Tensor) AsinhInPlace() *Tensor {
 //
 //	x.atan2_(Tensor other)
 func (x *Tensor) Atan2InPlace(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("atan2_", other))
+	return CallTensor("torch.Tensor.atan2_", nil, x, other)
 }
 
 // AtanInPlace is the method atan_: in-place version of Tensor.atan.
@@ -171,7 +162,7 @@ func (x *Tensor) Atan2InPlace(other *Tensor) *Tensor {
 //
 //	x.atan_()
 func (x *Tensor) AtanInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("atan_"))
+	return CallTensor("torch.Tensor.atan_", nil, x)
 }
 
 // AtanhInPlace is the method atanh_: in-place version of Tensor.atanh.
@@ -180,7 +171,7 @@ func (x *Tensor) AtanInPlace() *Tensor {
 //
 //	x.atanh_()
 func (x *Tensor) AtanhInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("atanh_"))
+	return CallTensor("torch.Tensor.atanh_", nil, x)
 }
 
 // BitwiseAndInPlace is the method bitwise_and_: in-place version of
@@ -191,7 +182,7 @@ func (x *Tensor) AtanhInPlace() *Tensor {
 //	x.bitwise_and_(Tensor other)
 //	x.bitwise_and_(Number other)
 func (x *Tensor) BitwiseAndInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("bitwise_and_", other))
+	return CallTensor("torch.Tensor.bitwise_and_", nil, x, other)
 }
 
 // BitwiseLeftShiftInPlace is the method bitwise_left_shift_: in-place version
@@ -202,7 +193,7 @@ func (x *Tensor) BitwiseAndInPlace(other any) *Tensor {
 //	x.bitwise_left_shift_(Tensor other)
 //	x.bitwise_left_shift_(Number other)
 func (x *Tensor) BitwiseLeftShiftInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("bitwise_left_shift_", other))
+	return CallTensor("torch.Tensor.bitwise_left_shift_", nil, x, other)
 }
 
 // BitwiseNotInPlace is the method bitwise_not_: in-place version of
@@ -212,7 +203,7 @@ func (x *Tensor) BitwiseLeftShiftInPlace(other any) *Tensor {
 //
 //	x.bitwise_not_()
 func (x *Tensor) BitwiseNotInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("bitwise_not_"))
+	return CallTensor("torch.Tensor.bitwise_not_", nil, x)
 }
 
 // BitwiseOrInPlace is the method bitwise_or_: in-place version of
@@ -223,7 +214,7 @@ func (x *Tensor) BitwiseNotInPlace() *Tensor {
 //	x.bitwise_or_(Tensor other)
 //	x.bitwise_or_(Number other)
 func (x *Tensor) BitwiseOrInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("bitwise_or_", other))
+	return CallTensor("torch.Tensor.bitwise_or_", nil, x, other)
 }
 
 // BitwiseRightShiftInPlace is the method bitwise_right_shift_: in-place version
@@ -234,7 +225,7 @@ func (x *Tensor) BitwiseOrInPlace(other any) *Tensor {
 //	x.bitwise_right_shift_(Tensor other)
 //	x.bitwise_right_shift_(Number other)
 func (x *Tensor) BitwiseRightShiftInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("bitwise_right_shift_", other))
+	return CallTensor("torch.Tensor.bitwise_right_shift_", nil, x, other)
 }
 
 // BitwiseXorInPlace is the method bitwise_xor_: in-place version of
@@ -245,7 +236,7 @@ func (x *Tensor) BitwiseRightShiftInPlace(other any) *Tensor {
 //	x.bitwise_xor_(Tensor other)
 //	x.bitwise_xor_(Number other)
 func (x *Tensor) BitwiseXorInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("bitwise_xor_", other))
+	return CallTensor("torch.Tensor.bitwise_xor_", nil, x, other)
 }
 
 // CeilInPlace is the method ceil_: in-place version of Tensor.ceil.
@@ -254,7 +245,7 @@ func (x *Tensor) BitwiseXorInPlace(other any) *Tensor {
 //
 //	x.ceil_()
 func (x *Tensor) CeilInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("ceil_"))
+	return CallTensor("torch.Tensor.ceil_", nil, x)
 }
 
 // ClampInPlace is the method clamp_: in-place version of Tensor.clamp.
@@ -264,7 +255,7 @@ func (x *Tensor) CeilInPlace() *Tensor {
 //	x.clamp_(Tensor? min=None, Tensor? max=None)
 //	x.clamp_(Number? min=None, Number? max=None)
 func (x *Tensor) ClampInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("clamp_", options...))
+	return CallTensor("torch.Tensor.clamp_", options, x)
 }
 
 // ClampMaxInPlace is the method clamp_max_.
@@ -274,7 +265,7 @@ func (x *Tensor) ClampInPlace(options ...any) *Tensor {
 //	x.clamp_max_(Tensor max)
 //	x.clamp_max_(Number max)
 func (x *Tensor) ClampMaxInPlace(max any) *Tensor {
-	return As[*Tensor](x.callMethod("clamp_max_", max))
+	return CallTensor("torch.Tensor.clamp_max_", nil, x, max)
 }
 
 // ClampMinInPlace is the method clamp_min_.
@@ -284,7 +275,7 @@ func (x *Tensor) ClampMaxInPlace(max any) *Tensor {
 //	x.clamp_min_(Tensor min)
 //	x.clamp_min_(Number min)
 func (x *Tensor) ClampMinInPlace(min any) *Tensor {
-	return As[*Tensor](x.callMethod("clamp_min_", min))
+	return CallTensor("torch.Tensor.clamp_min_", nil, x, min)
 }
 
 // ClipInPlace is the method clip_: in-place version of torch.clip.
@@ -294,7 +285,7 @@ func (x *Tensor) ClampMinInPlace(min any) *Tensor {
 //	x.clip_(Tensor? min=None, Tensor? max=None)
 //	x.clip_(Number? min=None, Number? max=None)
 func (x *Tensor) ClipInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("clip_", options...))
+	return CallTensor("torch.Tensor.clip_", options, x)
 }
 
 // ConjPhysicalInPlace is the method conj_physical_: in-place version of
@@ -304,7 +295,7 @@ func (x *Tensor) ClipInPlace(options ...any) *Tensor {
 //
 //	x.conj_physical_()
 func (x *Tensor) ConjPhysicalInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("conj_physical_"))
+	return CallTensor("torch.Tensor.conj_physical_", nil, x)
 }
 
 // CopysignInPlace is the method copysign_: in-place version of Tensor.copysign.
@@ -314,7 +305,7 @@ func (x *Tensor) ConjPhysicalInPlace() *Tensor {
 //	x.copysign_(Tensor other)
 //	x.copysign_(Number other)
 func (x *Tensor) CopysignInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("copysign_", other))
+	return CallTensor("torch.Tensor.copysign_", nil, x, other)
 }
 
 // CosInPlace is the method cos_: in-place version of Tensor.cos.
@@ -323,7 +314,7 @@ func (x *Tensor) CopysignInPlace(other any) *Tensor {
 //
 //	x.cos_()
 func (x *Tensor) CosInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("cos_"))
+	return CallTensor("torch.Tensor.cos_", nil, x)
 }
 
 // CoshInPlace is the method cosh_: in-place version of Tensor.cosh.
@@ -332,7 +323,7 @@ func (x *Tensor) CosInPlace() *Tensor {
 //
 //	x.cosh_()
 func (x *Tensor) CoshInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("cosh_"))
+	return CallTensor("torch.Tensor.cosh_", nil, x)
 }
 
 // Deg2radInPlace is the method deg2rad_: in-place version of Tensor.deg2rad.
@@ -341,7 +332,7 @@ func (x *Tensor) CoshInPlace() *Tensor {
 //
 //	x.deg2rad_()
 func (x *Tensor) Deg2radInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("deg2rad_"))
+	return CallTensor("torch.Tensor.deg2rad_", nil, x)
 }
 
 // DigammaInPlace is the method digamma_: in-place version of Tensor.digamma.
@@ -350,7 +341,7 @@ func (x *Tensor) Deg2radInPlace() *Tensor {
 //
 //	x.digamma_()
 func (x *Tensor) DigammaInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("digamma_"))
+	return CallTensor("torch.Tensor.digamma_", nil, x)
 }
 
 // DivInPlace is the method div_: in-place version of Tensor.div.
@@ -361,7 +352,7 @@ func (x *Tensor) DigammaInPlace() *Tensor {
 //	x.div_(Tensor other, *, str? rounding_mode)
 //	x.div_(Number other, *, str? rounding_mode)
 func (x *Tensor) DivInPlace(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("div_", options, other))
+	return CallTensor("torch.Tensor.div_", options, x, other)
 }
 
 // DivideInPlace is the method divide_: in-place version of Tensor.divide.
@@ -373,7 +364,7 @@ func (x *Tensor) DivInPlace(other any, options ...any) *Tensor {
 //	x.divide_(Number other)
 //	x.divide_(Number other, *, str? rounding_mode)
 func (x *Tensor) DivideInPlace(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("divide_", options, other))
+	return CallTensor("torch.Tensor.divide_", options, x, other)
 }
 
 // EqInPlace is the method eq_: in-place version of Tensor.eq.
@@ -383,7 +374,7 @@ func (x *Tensor) DivideInPlace(other any, options ...any) *Tensor {
 //	x.eq_(Tensor other)
 //	x.eq_(Number other)
 func (x *Tensor) EqInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("eq_", other))
+	return CallTensor("torch.Tensor.eq_", nil, x, other)
 }
 
 // ErfInPlace is the method erf_: in-place version of Tensor.erf.
@@ -392,7 +383,7 @@ func (x *Tensor) EqInPlace(other any) *Tensor {
 //
 //	x.erf_()
 func (x *Tensor) ErfInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("erf_"))
+	return CallTensor("torch.Tensor.erf_", nil, x)
 }
 
 // ErfcInPlace is the method erfc_: in-place version of Tensor.erfc.
@@ -401,7 +392,7 @@ func (x *Tensor) ErfInPlace() *Tensor {
 //
 //	x.erfc_()
 func (x *Tensor) ErfcInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("erfc_"))
+	return CallTensor("torch.Tensor.erfc_", nil, x)
 }
 
 // ErfinvInPlace is the method erfinv_: in-place version of Tensor.erfinv.
@@ -410,7 +401,7 @@ func (x *Tensor) ErfcInPlace() *Tensor {
 //
 //	x.erfinv_()
 func (x *Tensor) ErfinvInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("erfinv_"))
+	return CallTensor("torch.Tensor.erfinv_", nil, x)
 }
 
 // Exp2InPlace is the method exp2_: in-place version of Tensor.exp2.
@@ -419,7 +410,7 @@ func (x *Tensor) ErfinvInPlace() *Tensor {
 //
 //	x.exp2_()
 func (x *Tensor) Exp2InPlace() *Tensor {
-	return As[*Tensor](x.callMethod("exp2_"))
+	return CallTensor("torch.Tensor.exp2_", nil, x)
 }
 
 // ExpInPlace is the method exp_: in-place version of Tensor.exp.
@@ -428,7 +419,7 @@ func (x *Tensor) Exp2InPlace() *Tensor {
 //
 //	x.exp_()
 func (x *Tensor) ExpInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("exp_"))
+	return CallTensor("torch.Tensor.exp_", nil, x)
 }
 
 // Expm1InPlace is the method expm1_: in-place version of Tensor.expm1.
@@ -437,7 +428,7 @@ func (x *Tensor) ExpInPlace() *Tensor {
 //
 //	x.expm1_()
 func (x *Tensor) Expm1InPlace() *Tensor {
-	return As[*Tensor](x.callMethod("expm1_"))
+	return CallTensor("torch.Tensor.expm1_", nil, x)
 }
 
 // FixInPlace is the method fix_: in-place version of Tensor.fix.
@@ -446,7 +437,7 @@ func (x *Tensor) Expm1InPlace() *Tensor {
 //
 //	x.fix_()
 func (x *Tensor) FixInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("fix_"))
+	return CallTensor("torch.Tensor.fix_", nil, x)
 }
 
 // FloatPowerInPlace is the method float_power_: in-place version of
@@ -457,7 +448,7 @@ func (x *Tensor) FixInPlace() *Tensor {
 //	x.float_power_(Tensor exponent)
 //	x.float_power_(Number exponent)
 func (x *Tensor) FloatPowerInPlace(exponent any) *Tensor {
-	return As[*Tensor](x.callMethod("float_power_", exponent))
+	return CallTensor("torch.Tensor.float_power_", nil, x, exponent)
 }
 
 // FloorInPlace is the method floor_: in-place version of Tensor.floor.
@@ -466,7 +457,7 @@ func (x *Tensor) FloatPowerInPlace(exponent any) *Tensor {
 //
 //	x.floor_()
 func (x *Tensor) FloorInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("floor_"))
+	return CallTensor("torch.Tensor.floor_", nil, x)
 }
 
 // FloorDivideInPlace is the method floor_divide_: in-place version of
@@ -477,7 +468,7 @@ func (x *Tensor) FloorInPlace() *Tensor {
 //	x.floor_divide_(Tensor other)
 //	x.floor_divide_(Number other)
 func (x *Tensor) FloorDivideInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("floor_divide_", other))
+	return CallTensor("torch.Tensor.floor_divide_", nil, x, other)
 }
 
 // FmodInPlace is the method fmod_: in-place version of Tensor.fmod.
@@ -487,7 +478,7 @@ func (x *Tensor) FloorDivideInPlace(other any) *Tensor {
 //	x.fmod_(Tensor other)
 //	x.fmod_(Number other)
 func (x *Tensor) FmodInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("fmod_", other))
+	return CallTensor("torch.Tensor.fmod_", nil, x, other)
 }
 
 // FracInPlace is the method frac_.
@@ -496,7 +487,7 @@ func (x *Tensor) FmodInPlace(other any) *Tensor {
 //
 //	x.frac_()
 func (x *Tensor) FracInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("frac_"))
+	return CallTensor("torch.Tensor.frac_", nil, x)
 }
 
 // GcdInPlace is the method gcd_: in-place version of Tensor.gcd.
@@ -505,7 +496,7 @@ func (x *Tensor) FracInPlace() *Tensor {
 //
 //	x.gcd_(Tensor other)
 func (x *Tensor) GcdInPlace(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("gcd_", other))
+	return CallTensor("torch.Tensor.gcd_", nil, x, other)
 }
 
 // GeInPlace is the method ge_: in-place version of Tensor.ge.
@@ -515,7 +506,7 @@ func (x *Tensor) GcdInPlace(other *Tensor) *Tensor {
 //	x.ge_(Tensor other)
 //	x.ge_(Number other)
 func (x *Tensor) GeInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("ge_", other))
+	return CallTensor("torch.Tensor.ge_", nil, x, other)
 }
 
 // GreaterInPlace is the method greater_: in-place version of Tensor.greater.
@@ -525,7 +516,7 @@ func (x *Tensor) GeInPlace(other any) *Tensor {
 //	x.greater_(Tensor other)
 //	x.greater_(Number other)
 func (x *Tensor) GreaterInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("greater_", other))
+	return CallTensor("torch.Tensor.greater_", nil, x, other)
 }
 
 // GtInPlace is the method gt_: in-place version of Tensor.gt.
@@ -535,7 +526,7 @@ func (x *Tensor) GreaterInPlace(other any) *Tensor {
 //	x.gt_(Tensor other)
 //	x.gt_(Number other)
 func (x *Tensor) GtInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("gt_", other))
+	return CallTensor("torch.Tensor.gt_", nil, x, other)
 }
 
 // HeavisideInPlace is the method heaviside_: in-place version of
@@ -545,7 +536,7 @@ func (x *Tensor) GtInPlace(other any) *Tensor {
 //
 //	x.heaviside_(Tensor values)
 func (x *Tensor) HeavisideInPlace(values *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("heaviside_", values))
+	return CallTensor("torch.Tensor.heaviside_", nil, x, values)
 }
 
 // HypotInPlace is the method hypot_: in-place version of Tensor.hypot.
@@ -554,7 +545,7 @@ func (x *Tensor) HeavisideInPlace(values *Tensor) *Tensor {
 //
 //	x.hypot_(Tensor other)
 func (x *Tensor) HypotInPlace(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("hypot_", other))
+	return CallTensor("torch.Tensor.hypot_", nil, x, other)
 }
 
 // I0InPlace is the method i0_: in-place version of Tensor.i0.
@@ -563,7 +554,7 @@ func (x *Tensor) HypotInPlace(other *Tensor) *Tensor {
 //
 //	x.i0_()
 func (x *Tensor) I0InPlace() *Tensor {
-	return As[*Tensor](x.callMethod("i0_"))
+	return CallTensor("torch.Tensor.i0_", nil, x)
 }
 
 // IgammaInPlace is the method igamma_: in-place version of Tensor.igamma.
@@ -572,7 +563,7 @@ func (x *Tensor) I0InPlace() *Tensor {
 //
 //	x.igamma_(Tensor other)
 func (x *Tensor) IgammaInPlace(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("igamma_", other))
+	return CallTensor("torch.Tensor.igamma_", nil, x, other)
 }
 
 // IgammacInPlace is the method igammac_: in-place version of Tensor.igammac.
@@ -581,7 +572,7 @@ func (x *Tensor) IgammaInPlace(other *Tensor) *Tensor {
 //
 //	x.igammac_(Tensor other)
 func (x *Tensor) IgammacInPlace(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("igammac_", other))
+	return CallTensor("torch.Tensor.igammac_", nil, x, other)
 }
 
 // LcmInPlace is the method lcm_: in-place version of Tensor.lcm.
@@ -590,7 +581,7 @@ func (x *Tensor) IgammacInPlace(other *Tensor) *Tensor {
 //
 //	x.lcm_(Tensor other)
 func (x *Tensor) LcmInPlace(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("lcm_", other))
+	return CallTensor("torch.Tensor.lcm_", nil, x, other)
 }
 
 // LdexpInPlace is the method ldexp_: in-place version of Tensor.ldexp.
@@ -599,7 +590,7 @@ func (x *Tensor) LcmInPlace(other *Tensor) *Tensor {
 //
 //	x.ldexp_(Tensor other)
 func (x *Tensor) LdexpInPlace(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("ldexp_", other))
+	return CallTensor("torch.Tensor.ldexp_", nil, x, other)
 }
 
 // LeInPlace is the method le_: in-place version of Tensor.le.
@@ -609,7 +600,7 @@ func (x *Tensor) LdexpInPlace(other *Tensor) *Tensor {
 //	x.le_(Tensor other)
 //	x.le_(Number other)
 func (x *Tensor) LeInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("le_", other))
+	return CallTensor("torch.Tensor.le_", nil, x, other)
 }
 
 // LerpInPlace is the method lerp_: in-place version of Tensor.lerp.
@@ -619,7 +610,7 @@ func (x *Tensor) LeInPlace(other any) *Tensor {
 //	x.lerp_(Tensor end, Tensor weight)
 //	x.lerp_(Tensor end, Number weight)
 func (x *Tensor) LerpInPlace(end *Tensor, weight any) *Tensor {
-	return As[*Tensor](x.callMethod("lerp_", end, weight))
+	return CallTensor("torch.Tensor.lerp_", nil, x, end, weight)
 }
 
 // LessInPlace is the method less_: in-place version of Tensor.less.
@@ -629,7 +620,7 @@ func (x *Tensor) LerpInPlace(end *Tensor, weight any) *Tensor {
 //	x.less_(Tensor other)
 //	x.less_(Number other)
 func (x *Tensor) LessInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("less_", other))
+	return CallTensor("torch.Tensor.less_", nil, x, other)
 }
 
 // LgammaInPlace is the method lgamma_: in-place version of Tensor.lgamma.
@@ -638,7 +629,7 @@ func (x *Tensor) LessInPlace(other any) *Tensor {
 //
 //	x.lgamma_()
 func (x *Tensor) LgammaInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("lgamma_"))
+	return CallTensor("torch.Tensor.lgamma_", nil, x)
 }
 
 // Log10InPlace is the method log10_: in-place version of Tensor.log10.
@@ -647,7 +638,7 @@ func (x *Tensor) LgammaInPlace() *Tensor {
 //
 //	x.log10_()
 func (x *Tensor) Log10InPlace() *Tensor {
-	return As[*Tensor](x.callMethod("log10_"))
+	return CallTensor("torch.Tensor.log10_", nil, x)
 }
 
 // Log1pInPlace is the method log1p_: in-place version of Tensor.log1p.
@@ -656,7 +647,7 @@ func (x *Tensor) Log10InPlace() *Tensor {
 //
 //	x.log1p_()
 func (x *Tensor) Log1pInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("log1p_"))
+	return CallTensor("torch.Tensor.log1p_", nil, x)
 }
 
 // Log2InPlace is the method log2_: in-place version of Tensor.log2.
@@ -665,7 +656,7 @@ func (x *Tensor) Log1pInPlace() *Tensor {
 //
 //	x.log2_()
 func (x *Tensor) Log2InPlace() *Tensor {
-	return As[*Tensor](x.callMethod("log2_"))
+	return CallTensor("torch.Tensor.log2_", nil, x)
 }
 
 // LogInPlace is the method log_: in-place version of Tensor.log.
@@ -674,7 +665,7 @@ func (x *Tensor) Log2InPlace() *Tensor {
 //
 //	x.log_()
 func (x *Tensor) LogInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("log_"))
+	return CallTensor("torch.Tensor.log_", nil, x)
 }
 
 // LogicalAndInPlace is the method logical_and_: in-place version of
@@ -684,7 +675,7 @@ func (x *Tensor) LogInPlace() *Tensor {
 //
 //	x.logical_and_(Tensor other)
 func (x *Tensor) LogicalAndInPlace(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("logical_and_", other))
+	return CallTensor("torch.Tensor.logical_and_", nil, x, other)
 }
 
 // LogicalNotInPlace is the method logical_not_: in-place version of
@@ -694,7 +685,7 @@ func (x *Tensor) LogicalAndInPlace(other *Tensor) *Tensor {
 //
 //	x.logical_not_()
 func (x *Tensor) LogicalNotInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("logical_not_"))
+	return CallTensor("torch.Tensor.logical_not_", nil, x)
 }
 
 // LogicalOrInPlace is the method logical_or_: in-place version of
@@ -704,7 +695,7 @@ func (x *Tensor) LogicalNotInPlace() *Tensor {
 //
 //	x.logical_or_(Tensor other)
 func (x *Tensor) LogicalOrInPlace(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("logical_or_", other))
+	return CallTensor("torch.Tensor.logical_or_", nil, x, other)
 }
 
 // LogicalXorInPlace is the method logical_xor_: in-place version of
@@ -714,7 +705,7 @@ func (x *Tensor) LogicalOrInPlace(other *Tensor) *Tensor {
 //
 //	x.logical_xor_(Tensor other)
 func (x *Tensor) LogicalXorInPlace(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("logical_xor_", other))
+	return CallTensor("torch.Tensor.logical_xor_", nil, x, other)
 }
 
 // LogitInPlace is the method logit_: in-place version of Tensor.logit.
@@ -723,7 +714,7 @@ func (x *Tensor) LogicalXorInPlace(other *Tensor) *Tensor {
 //
 //	x.logit_(float? eps=None)
 func (x *Tensor) LogitInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("logit_", options...))
+	return CallTensor("torch.Tensor.logit_", options, x)
 }
 
 // LtInPlace is the method lt_: in-place version of Tensor.lt.
@@ -733,23 +724,7 @@ func (x *Tensor) LogitInPlace(options ...any) *Tensor {
 //	x.lt_(Tensor other)
 //	x.lt_(Number other)
 func (x *Tensor) LtInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("lt_", other))
-}
-
-// Map2InPlace is the method map2_.
-//
-//	x.map2_(x: Tensor, y: Tensor, callable: any)
-func (x *Tensor) Map2InPlace(xArg, y *Tensor, callable any) *Tensor {
-	return As[*Tensor](x.callMethod("map2_", xArg, y, callable))
-}
-
-// MapInPlace is the method map_: applies callable for each element in x tensor
-// and the given tensor and stores the results in x tensor. x tensor and the
-// given tensor must be broadcastable.
-//
-//	x.map_(other: Tensor, callable: any)
-func (x *Tensor) MapInPlace(other *Tensor, callable any) *Tensor {
-	return As[*Tensor](x.callMethod("map_", other, callable))
+	return CallTensor("torch.Tensor.lt_", nil, x, other)
 }
 
 // MulInPlace is the method mul_: in-place version of Tensor.mul.
@@ -758,7 +733,7 @@ func (x *Tensor) MapInPlace(other *Tensor, callable any) *Tensor {
 //
 //	x.mul_(Tensor other)
 func (x *Tensor) MulInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("mul_", other))
+	return CallTensor("torch.Tensor.mul_", nil, x, other)
 }
 
 // MultiplyInPlace is the method multiply_: in-place version of Tensor.multiply.
@@ -768,7 +743,7 @@ func (x *Tensor) MulInPlace(other any) *Tensor {
 //	x.multiply_(Tensor other)
 //	x.multiply_(Number other)
 func (x *Tensor) MultiplyInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("multiply_", other))
+	return CallTensor("torch.Tensor.multiply_", nil, x, other)
 }
 
 // NanToNumInPlace is the method nan_to_num_: in-place version of
@@ -778,7 +753,7 @@ func (x *Tensor) MultiplyInPlace(other any) *Tensor {
 //
 //	x.nan_to_num_(float? nan=None, float? posinf=None, float? neginf=None)
 func (x *Tensor) NanToNumInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("nan_to_num_", options...))
+	return CallTensor("torch.Tensor.nan_to_num_", options, x)
 }
 
 // NeInPlace is the method ne_: in-place version of Tensor.ne.
@@ -788,7 +763,7 @@ func (x *Tensor) NanToNumInPlace(options ...any) *Tensor {
 //	x.ne_(Tensor other)
 //	x.ne_(Number other)
 func (x *Tensor) NeInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("ne_", other))
+	return CallTensor("torch.Tensor.ne_", nil, x, other)
 }
 
 // NegInPlace is the method neg_: in-place version of Tensor.neg.
@@ -797,7 +772,7 @@ func (x *Tensor) NeInPlace(other any) *Tensor {
 //
 //	x.neg_()
 func (x *Tensor) NegInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("neg_"))
+	return CallTensor("torch.Tensor.neg_", nil, x)
 }
 
 // NegativeInPlace is the method negative_: in-place version of Tensor.negative.
@@ -806,7 +781,7 @@ func (x *Tensor) NegInPlace() *Tensor {
 //
 //	x.negative_()
 func (x *Tensor) NegativeInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("negative_"))
+	return CallTensor("torch.Tensor.negative_", nil, x)
 }
 
 // NextafterInPlace is the method nextafter_: in-place version of
@@ -816,7 +791,7 @@ func (x *Tensor) NegativeInPlace() *Tensor {
 //
 //	x.nextafter_(Tensor other)
 func (x *Tensor) NextafterInPlace(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("nextafter_", other))
+	return CallTensor("torch.Tensor.nextafter_", nil, x, other)
 }
 
 // PolygammaInPlace is the method polygamma_: in-place version of
@@ -826,7 +801,7 @@ func (x *Tensor) NextafterInPlace(other *Tensor) *Tensor {
 //
 //	x.polygamma_(int n)
 func (x *Tensor) PolygammaInPlace(n int) *Tensor {
-	return As[*Tensor](x.callMethod("polygamma_", n))
+	return CallTensor("torch.Tensor.polygamma_", nil, x, n)
 }
 
 // PowInPlace is the method pow_: in-place version of Tensor.pow.
@@ -836,7 +811,7 @@ func (x *Tensor) PolygammaInPlace(n int) *Tensor {
 //	x.pow_(Tensor exponent)
 //	x.pow_(Number exponent)
 func (x *Tensor) PowInPlace(exponent any) *Tensor {
-	return As[*Tensor](x.callMethod("pow_", exponent))
+	return CallTensor("torch.Tensor.pow_", nil, x, exponent)
 }
 
 // Rad2degInPlace is the method rad2deg_: in-place version of Tensor.rad2deg.
@@ -845,7 +820,7 @@ func (x *Tensor) PowInPlace(exponent any) *Tensor {
 //
 //	x.rad2deg_()
 func (x *Tensor) Rad2degInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("rad2deg_"))
+	return CallTensor("torch.Tensor.rad2deg_", nil, x)
 }
 
 // ReciprocalInPlace is the method reciprocal_: in-place version of
@@ -855,7 +830,7 @@ func (x *Tensor) Rad2degInPlace() *Tensor {
 //
 //	x.reciprocal_()
 func (x *Tensor) ReciprocalInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("reciprocal_"))
+	return CallTensor("torch.Tensor.reciprocal_", nil, x)
 }
 
 // ReluInPlace is the method relu_: in-place version of relu.
@@ -864,7 +839,7 @@ func (x *Tensor) ReciprocalInPlace() *Tensor {
 //
 //	x.relu_()
 func (x *Tensor) ReluInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("relu_"))
+	return CallTensor("torch.Tensor.relu_", nil, x)
 }
 
 // RemainderInPlace is the method remainder_: in-place version of
@@ -875,7 +850,7 @@ func (x *Tensor) ReluInPlace() *Tensor {
 //	x.remainder_(Tensor other)
 //	x.remainder_(Number other)
 func (x *Tensor) RemainderInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("remainder_", other))
+	return CallTensor("torch.Tensor.remainder_", nil, x, other)
 }
 
 // RoundInPlace is the method round_: in-place version of Tensor.round.
@@ -885,7 +860,7 @@ func (x *Tensor) RemainderInPlace(other any) *Tensor {
 //	x.round_()
 //	x.round_(*, int decimals)
 func (x *Tensor) RoundInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("round_", options...))
+	return CallTensor("torch.Tensor.round_", options, x)
 }
 
 // RsqrtInPlace is the method rsqrt_: in-place version of Tensor.rsqrt.
@@ -894,7 +869,7 @@ func (x *Tensor) RoundInPlace(options ...any) *Tensor {
 //
 //	x.rsqrt_()
 func (x *Tensor) RsqrtInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("rsqrt_"))
+	return CallTensor("torch.Tensor.rsqrt_", nil, x)
 }
 
 // SgnInPlace is the method sgn_: in-place version of Tensor.sgn.
@@ -903,7 +878,7 @@ func (x *Tensor) RsqrtInPlace() *Tensor {
 //
 //	x.sgn_()
 func (x *Tensor) SgnInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("sgn_"))
+	return CallTensor("torch.Tensor.sgn_", nil, x)
 }
 
 // SigmoidInPlace is the method sigmoid_: in-place version of Tensor.sigmoid.
@@ -912,7 +887,7 @@ func (x *Tensor) SgnInPlace() *Tensor {
 //
 //	x.sigmoid_()
 func (x *Tensor) SigmoidInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("sigmoid_"))
+	return CallTensor("torch.Tensor.sigmoid_", nil, x)
 }
 
 // SignInPlace is the method sign_: in-place version of Tensor.sign.
@@ -921,7 +896,7 @@ func (x *Tensor) SigmoidInPlace() *Tensor {
 //
 //	x.sign_()
 func (x *Tensor) SignInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("sign_"))
+	return CallTensor("torch.Tensor.sign_", nil, x)
 }
 
 // SinInPlace is the method sin_: in-place version of Tensor.sin.
@@ -930,7 +905,7 @@ func (x *Tensor) SignInPlace() *Tensor {
 //
 //	x.sin_()
 func (x *Tensor) SinInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("sin_"))
+	return CallTensor("torch.Tensor.sin_", nil, x)
 }
 
 // SincInPlace is the method sinc_: in-place version of Tensor.sinc.
@@ -939,7 +914,7 @@ func (x *Tensor) SinInPlace() *Tensor {
 //
 //	x.sinc_()
 func (x *Tensor) SincInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("sinc_"))
+	return CallTensor("torch.Tensor.sinc_", nil, x)
 }
 
 // SinhInPlace is the method sinh_: in-place version of Tensor.sinh.
@@ -948,7 +923,7 @@ func (x *Tensor) SincInPlace() *Tensor {
 //
 //	x.sinh_()
 func (x *Tensor) SinhInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("sinh_"))
+	return CallTensor("torch.Tensor.sinh_", nil, x)
 }
 
 // SqrtInPlace is the method sqrt_: in-place version of Tensor.sqrt.
@@ -957,7 +932,7 @@ func (x *Tensor) SinhInPlace() *Tensor {
 //
 //	x.sqrt_()
 func (x *Tensor) SqrtInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("sqrt_"))
+	return CallTensor("torch.Tensor.sqrt_", nil, x)
 }
 
 // SquareInPlace is the method square_: in-place version of Tensor.square.
@@ -966,7 +941,7 @@ func (x *Tensor) SqrtInPlace() *Tensor {
 //
 //	x.square_()
 func (x *Tensor) SquareInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("square_"))
+	return CallTensor("torch.Tensor.square_", nil, x)
 }
 
 // SubInPlace is the method sub_: in-place version of Tensor.sub.
@@ -975,7 +950,7 @@ func (x *Tensor) SquareInPlace() *Tensor {
 //
 //	x.sub_(Tensor other, *, Number alpha=1)
 func (x *Tensor) SubInPlace(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("sub_", options, other))
+	return CallTensor("torch.Tensor.sub_", options, x, other)
 }
 
 // SubtractInPlace is the method subtract_: in-place version of Tensor.subtract.
@@ -985,7 +960,7 @@ func (x *Tensor) SubInPlace(other any, options ...any) *Tensor {
 //	x.subtract_(Tensor other, *, Number alpha=1)
 //	x.subtract_(Number other, Number alpha=1)
 func (x *Tensor) SubtractInPlace(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("subtract_", options, other))
+	return CallTensor("torch.Tensor.subtract_", options, x, other)
 }
 
 // TanInPlace is the method tan_: in-place version of Tensor.tan.
@@ -994,7 +969,7 @@ func (x *Tensor) SubtractInPlace(other any, options ...any) *Tensor {
 //
 //	x.tan_()
 func (x *Tensor) TanInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("tan_"))
+	return CallTensor("torch.Tensor.tan_", nil, x)
 }
 
 // TanhInPlace is the method tanh_: in-place version of Tensor.tanh.
@@ -1003,7 +978,7 @@ func (x *Tensor) TanInPlace() *Tensor {
 //
 //	x.tanh_()
 func (x *Tensor) TanhInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("tanh_"))
+	return CallTensor("torch.Tensor.tanh_", nil, x)
 }
 
 // TrueDivideInPlace is the method true_divide_: in-place version of
@@ -1014,7 +989,7 @@ func (x *Tensor) TanhInPlace() *Tensor {
 //	x.true_divide_(Tensor other)
 //	x.true_divide_(Number other)
 func (x *Tensor) TrueDivideInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("true_divide_", other))
+	return CallTensor("torch.Tensor.true_divide_", nil, x, other)
 }
 
 // TruncInPlace is the method trunc_: in-place version of Tensor.trunc.
@@ -1023,7 +998,7 @@ func (x *Tensor) TrueDivideInPlace(other any) *Tensor {
 //
 //	x.trunc_()
 func (x *Tensor) TruncInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("trunc_"))
+	return CallTensor("torch.Tensor.trunc_", nil, x)
 }
 
 // XlogyInPlace is the method xlogy_: in-place version of Tensor.xlogy.
@@ -1033,7 +1008,7 @@ func (x *Tensor) TruncInPlace() *Tensor {
 //	x.xlogy_(Tensor other)
 //	x.xlogy_(Number other)
 func (x *Tensor) XlogyInPlace(other any) *Tensor {
-	return As[*Tensor](x.callMethod("xlogy_", other))
+	return CallTensor("torch.Tensor.xlogy_", nil, x, other)
 }
 
 // AbsInPlace is torch.abs_: in-place version of torch.abs.
@@ -1042,7 +1017,7 @@ func (x *Tensor) XlogyInPlace(other any) *Tensor {
 //
 //	torch.abs_(Tensor input)
 func AbsInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.abs_", input))
+	return CallTensor("torch.abs_", nil, input)
 }
 
 // AcosInPlace is torch.acos_: in-place version of torch.acos.
@@ -1051,7 +1026,7 @@ func AbsInPlace(input *Tensor) *Tensor {
 //
 //	torch.acos_(Tensor input)
 func AcosInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.acos_", input))
+	return CallTensor("torch.acos_", nil, input)
 }
 
 // AcoshInPlace is torch.acosh_: in-place version of torch.acosh.
@@ -1060,7 +1035,7 @@ func AcosInPlace(input *Tensor) *Tensor {
 //
 //	torch.acosh_(Tensor input)
 func AcoshInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.acosh_", input))
+	return CallTensor("torch.acosh_", nil, input)
 }
 
 // ArccosInPlace is torch.arccos_: in-place version of torch.arccos.
@@ -1069,7 +1044,7 @@ func AcoshInPlace(input *Tensor) *Tensor {
 //
 //	torch.arccos_(Tensor input)
 func ArccosInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.arccos_", input))
+	return CallTensor("torch.arccos_", nil, input)
 }
 
 // ArccoshInPlace is torch.arccosh_: in-place version of torch.arccosh.
@@ -1078,7 +1053,7 @@ func ArccosInPlace(input *Tensor) *Tensor {
 //
 //	torch.arccosh_(Tensor input)
 func ArccoshInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.arccosh_", input))
+	return CallTensor("torch.arccosh_", nil, input)
 }
 
 // ArcsinInPlace is torch.arcsin_: in-place version of torch.arcsin.
@@ -1087,7 +1062,7 @@ func ArccoshInPlace(input *Tensor) *Tensor {
 //
 //	torch.arcsin_(Tensor input)
 func ArcsinInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.arcsin_", input))
+	return CallTensor("torch.arcsin_", nil, input)
 }
 
 // ArcsinhInPlace is torch.arcsinh_: in-place version of torch.arcsinh.
@@ -1096,7 +1071,7 @@ func ArcsinInPlace(input *Tensor) *Tensor {
 //
 //	torch.arcsinh_(Tensor input)
 func ArcsinhInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.arcsinh_", input))
+	return CallTensor("torch.arcsinh_", nil, input)
 }
 
 // ArctanInPlace is torch.arctan_: in-place version of torch.arctan.
@@ -1105,7 +1080,7 @@ func ArcsinhInPlace(input *Tensor) *Tensor {
 //
 //	torch.arctan_(Tensor input)
 func ArctanInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.arctan_", input))
+	return CallTensor("torch.arctan_", nil, input)
 }
 
 // ArctanhInPlace is torch.arctanh_: in-place version of torch.arctanh.
@@ -1114,7 +1089,7 @@ func ArctanInPlace(input *Tensor) *Tensor {
 //
 //	torch.arctanh_(Tensor input)
 func ArctanhInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.arctanh_", input))
+	return CallTensor("torch.arctanh_", nil, input)
 }
 
 // AsinInPlace is torch.asin_: in-place version of torch.asin.
@@ -1123,7 +1098,7 @@ func ArctanhInPlace(input *Tensor) *Tensor {
 //
 //	torch.asin_(Tensor input)
 func AsinInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.asin_", input))
+	return CallTensor("torch.asin_", nil, input)
 }
 
 // AsinhInPlace is torch.asinh_: in-place version of torch.asinh.
@@ -1132,7 +1107,7 @@ func AsinInPlace(input *Tensor) *Tensor {
 //
 //	torch.asinh_(Tensor input)
 func AsinhInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.asinh_", input))
+	return CallTensor("torch.asinh_", nil, input)
 }
 
 // AtanInPlace is torch.atan_: in-place version of torch.atan.
@@ -1141,7 +1116,7 @@ func AsinhInPlace(input *Tensor) *Tensor {
 //
 //	torch.atan_(Tensor input)
 func AtanInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.atan_", input))
+	return CallTensor("torch.atan_", nil, input)
 }
 
 // AtanhInPlace is torch.atanh_: in-place version of torch.atanh.
@@ -1150,7 +1125,7 @@ func AtanInPlace(input *Tensor) *Tensor {
 //
 //	torch.atanh_(Tensor input)
 func AtanhInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.atanh_", input))
+	return CallTensor("torch.atanh_", nil, input)
 }
 
 // CeilInPlace is torch.ceil_: in-place version of torch.ceil.
@@ -1159,7 +1134,7 @@ func AtanhInPlace(input *Tensor) *Tensor {
 //
 //	torch.ceil_(Tensor input)
 func CeilInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.ceil_", input))
+	return CallTensor("torch.ceil_", nil, input)
 }
 
 // CeluInPlace is torch.celu_: in-place version of celu.
@@ -1168,7 +1143,7 @@ func CeilInPlace(input *Tensor) *Tensor {
 //
 //	torch.celu_(Tensor input, Number alpha=1.0)
 func CeluInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.celu_", options, input))
+	return CallTensor("torch.celu_", options, input)
 }
 
 // ClampInPlace is torch.clamp_: in-place version of torch.clamp.
@@ -1178,7 +1153,7 @@ func CeluInPlace(input *Tensor, options ...any) *Tensor {
 //	torch.clamp_(Tensor input, Tensor? min=None, Tensor? max=None)
 //	torch.clamp_(Tensor input, Number? min=None, Number? max=None)
 func ClampInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.clamp_", options, input))
+	return CallTensor("torch.clamp_", options, input)
 }
 
 // ClampMaxInPlace is torch.clamp_max_.
@@ -1188,7 +1163,7 @@ func ClampInPlace(input *Tensor, options ...any) *Tensor {
 //	torch.clamp_max_(Tensor input, Tensor max)
 //	torch.clamp_max_(Tensor input, Number max)
 func ClampMaxInPlace(input *Tensor, max any) *Tensor {
-	return As[*Tensor](callFunction("torch.clamp_max_", input, max))
+	return CallTensor("torch.clamp_max_", nil, input, max)
 }
 
 // ClampMinInPlace is torch.clamp_min_.
@@ -1198,7 +1173,7 @@ func ClampMaxInPlace(input *Tensor, max any) *Tensor {
 //	torch.clamp_min_(Tensor input, Tensor min)
 //	torch.clamp_min_(Tensor input, Number min)
 func ClampMinInPlace(input *Tensor, min any) *Tensor {
-	return As[*Tensor](callFunction("torch.clamp_min_", input, min))
+	return CallTensor("torch.clamp_min_", nil, input, min)
 }
 
 // ClipInPlace is torch.clip_: in-place version of torch.clip.
@@ -1208,7 +1183,7 @@ func ClampMinInPlace(input *Tensor, min any) *Tensor {
 //	torch.clip_(Tensor input, Tensor? min=None, Tensor? max=None)
 //	torch.clip_(Tensor input, Number? min=None, Number? max=None)
 func ClipInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.clip_", options, input))
+	return CallTensor("torch.clip_", options, input)
 }
 
 // ConjPhysicalInPlace is torch.conj_physical_: in-place version of
@@ -1218,7 +1193,7 @@ func ClipInPlace(input *Tensor, options ...any) *Tensor {
 //
 //	torch.conj_physical_(Tensor input)
 func ConjPhysicalInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.conj_physical_", input))
+	return CallTensor("torch.conj_physical_", nil, input)
 }
 
 // CosInPlace is torch.cos_: in-place version of torch.cos.
@@ -1227,7 +1202,7 @@ func ConjPhysicalInPlace(input *Tensor) *Tensor {
 //
 //	torch.cos_(Tensor input)
 func CosInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.cos_", input))
+	return CallTensor("torch.cos_", nil, input)
 }
 
 // CoshInPlace is torch.cosh_: in-place version of torch.cosh.
@@ -1236,7 +1211,7 @@ func CosInPlace(input *Tensor) *Tensor {
 //
 //	torch.cosh_(Tensor input)
 func CoshInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.cosh_", input))
+	return CallTensor("torch.cosh_", nil, input)
 }
 
 // Deg2radInPlace is torch.deg2rad_: in-place version of torch.deg2rad.
@@ -1245,7 +1220,7 @@ func CoshInPlace(input *Tensor) *Tensor {
 //
 //	torch.deg2rad_(Tensor input)
 func Deg2radInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.deg2rad_", input))
+	return CallTensor("torch.deg2rad_", nil, input)
 }
 
 // ErfInPlace is torch.erf_: in-place version of torch.erf.
@@ -1254,7 +1229,7 @@ func Deg2radInPlace(input *Tensor) *Tensor {
 //
 //	torch.erf_(Tensor input)
 func ErfInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.erf_", input))
+	return CallTensor("torch.erf_", nil, input)
 }
 
 // ErfcInPlace is torch.erfc_: in-place version of torch.erfc.
@@ -1263,7 +1238,7 @@ func ErfInPlace(input *Tensor) *Tensor {
 //
 //	torch.erfc_(Tensor input)
 func ErfcInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.erfc_", input))
+	return CallTensor("torch.erfc_", nil, input)
 }
 
 // Exp2InPlace is torch.exp2_: in-place version of torch.exp2.
@@ -1272,7 +1247,7 @@ func ErfcInPlace(input *Tensor) *Tensor {
 //
 //	torch.exp2_(Tensor input)
 func Exp2InPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.exp2_", input))
+	return CallTensor("torch.exp2_", nil, input)
 }
 
 // ExpInPlace is torch.exp_: in-place version of torch.exp.
@@ -1281,7 +1256,7 @@ func Exp2InPlace(input *Tensor) *Tensor {
 //
 //	torch.exp_(Tensor input)
 func ExpInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.exp_", input))
+	return CallTensor("torch.exp_", nil, input)
 }
 
 // Expm1InPlace is torch.expm1_: in-place version of torch.expm1.
@@ -1290,7 +1265,7 @@ func ExpInPlace(input *Tensor) *Tensor {
 //
 //	torch.expm1_(Tensor input)
 func Expm1InPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.expm1_", input))
+	return CallTensor("torch.expm1_", nil, input)
 }
 
 // FixInPlace is torch.fix_: in-place version of torch.fix.
@@ -1299,7 +1274,7 @@ func Expm1InPlace(input *Tensor) *Tensor {
 //
 //	torch.fix_(Tensor input)
 func FixInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.fix_", input))
+	return CallTensor("torch.fix_", nil, input)
 }
 
 // FloorInPlace is torch.floor_: in-place version of torch.floor.
@@ -1308,7 +1283,7 @@ func FixInPlace(input *Tensor) *Tensor {
 //
 //	torch.floor_(Tensor input)
 func FloorInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.floor_", input))
+	return CallTensor("torch.floor_", nil, input)
 }
 
 // FracInPlace is torch.frac_.
@@ -1317,7 +1292,7 @@ func FloorInPlace(input *Tensor) *Tensor {
 //
 //	torch.frac_(Tensor input)
 func FracInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.frac_", input))
+	return CallTensor("torch.frac_", nil, input)
 }
 
 // GcdInPlace is torch.gcd_: in-place version of torch.gcd.
@@ -1326,7 +1301,7 @@ func FracInPlace(input *Tensor) *Tensor {
 //
 //	torch.gcd_(Tensor input, Tensor other)
 func GcdInPlace(input, other *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.gcd_", input, other))
+	return CallTensor("torch.gcd_", nil, input, other)
 }
 
 // I0InPlace is torch.i0_: in-place version of torch.i0.
@@ -1335,7 +1310,7 @@ func GcdInPlace(input, other *Tensor) *Tensor {
 //
 //	torch.i0_(Tensor input)
 func I0InPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.i0_", input))
+	return CallTensor("torch.i0_", nil, input)
 }
 
 // LcmInPlace is torch.lcm_: in-place version of torch.lcm.
@@ -1344,7 +1319,7 @@ func I0InPlace(input *Tensor) *Tensor {
 //
 //	torch.lcm_(Tensor input, Tensor other)
 func LcmInPlace(input, other *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.lcm_", input, other))
+	return CallTensor("torch.lcm_", nil, input, other)
 }
 
 // LdexpInPlace is torch.ldexp_: in-place version of torch.ldexp.
@@ -1353,7 +1328,7 @@ func LcmInPlace(input, other *Tensor) *Tensor {
 //
 //	torch.ldexp_(Tensor input, Tensor other)
 func LdexpInPlace(input, other *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.ldexp_", input, other))
+	return CallTensor("torch.ldexp_", nil, input, other)
 }
 
 // Log10InPlace is torch.log10_: in-place version of torch.log10.
@@ -1362,7 +1337,7 @@ func LdexpInPlace(input, other *Tensor) *Tensor {
 //
 //	torch.log10_(Tensor input)
 func Log10InPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.log10_", input))
+	return CallTensor("torch.log10_", nil, input)
 }
 
 // Log1pInPlace is torch.log1p_: in-place version of torch.log1p.
@@ -1371,7 +1346,7 @@ func Log10InPlace(input *Tensor) *Tensor {
 //
 //	torch.log1p_(Tensor input)
 func Log1pInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.log1p_", input))
+	return CallTensor("torch.log1p_", nil, input)
 }
 
 // Log2InPlace is torch.log2_: in-place version of torch.log2.
@@ -1380,7 +1355,7 @@ func Log1pInPlace(input *Tensor) *Tensor {
 //
 //	torch.log2_(Tensor input)
 func Log2InPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.log2_", input))
+	return CallTensor("torch.log2_", nil, input)
 }
 
 // LogInPlace is torch.log_: in-place version of torch.log.
@@ -1389,7 +1364,7 @@ func Log2InPlace(input *Tensor) *Tensor {
 //
 //	torch.log_(Tensor input)
 func LogInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.log_", input))
+	return CallTensor("torch.log_", nil, input)
 }
 
 // LogitInPlace is torch.logit_: in-place version of torch.logit.
@@ -1398,7 +1373,7 @@ func LogInPlace(input *Tensor) *Tensor {
 //
 //	torch.logit_(Tensor input, float? eps=None)
 func LogitInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.logit_", options, input))
+	return CallTensor("torch.logit_", options, input)
 }
 
 // NanToNumInPlace is torch.nan_to_num_: in-place version of torch.nan_to_num.
@@ -1407,7 +1382,7 @@ func LogitInPlace(input *Tensor, options ...any) *Tensor {
 //
 //	torch.nan_to_num_(Tensor input, float? nan=None, float? posinf=None, float? neginf=None)
 func NanToNumInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.nan_to_num_", options, input))
+	return CallTensor("torch.nan_to_num_", options, input)
 }
 
 // NegInPlace is torch.neg_: in-place version of torch.neg.
@@ -1416,7 +1391,7 @@ func NanToNumInPlace(input *Tensor, options ...any) *Tensor {
 //
 //	torch.neg_(Tensor input)
 func NegInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.neg_", input))
+	return CallTensor("torch.neg_", nil, input)
 }
 
 // NegativeInPlace is torch.negative_: in-place version of torch.negative.
@@ -1425,7 +1400,7 @@ func NegInPlace(input *Tensor) *Tensor {
 //
 //	torch.negative_(Tensor input)
 func NegativeInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.negative_", input))
+	return CallTensor("torch.negative_", nil, input)
 }
 
 // Rad2degInPlace is torch.rad2deg_: in-place version of torch.rad2deg.
@@ -1434,7 +1409,7 @@ func NegativeInPlace(input *Tensor) *Tensor {
 //
 //	torch.rad2deg_(Tensor input)
 func Rad2degInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.rad2deg_", input))
+	return CallTensor("torch.rad2deg_", nil, input)
 }
 
 // ReciprocalInPlace is torch.reciprocal_: in-place version of torch.reciprocal.
@@ -1443,7 +1418,7 @@ func Rad2degInPlace(input *Tensor) *Tensor {
 //
 //	torch.reciprocal_(Tensor input)
 func ReciprocalInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.reciprocal_", input))
+	return CallTensor("torch.reciprocal_", nil, input)
 }
 
 // ReluInPlace is torch.relu_: in-place version of relu.
@@ -1452,7 +1427,7 @@ func ReciprocalInPlace(input *Tensor) *Tensor {
 //
 //	torch.relu_(Tensor input)
 func ReluInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.relu_", input))
+	return CallTensor("torch.relu_", nil, input)
 }
 
 // RoundInPlace is torch.round_: in-place version of torch.round.
@@ -1462,7 +1437,7 @@ func ReluInPlace(input *Tensor) *Tensor {
 //	torch.round_(Tensor input)
 //	torch.round_(Tensor input, *, int decimals)
 func RoundInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.round_", options, input))
+	return CallTensor("torch.round_", options, input)
 }
 
 // RsqrtInPlace is torch.rsqrt_: in-place version of torch.rsqrt.
@@ -1471,7 +1446,7 @@ func RoundInPlace(input *Tensor, options ...any) *Tensor {
 //
 //	torch.rsqrt_(Tensor input)
 func RsqrtInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.rsqrt_", input))
+	return CallTensor("torch.rsqrt_", nil, input)
 }
 
 // SeluInPlace is torch.selu_: in-place version of selu.
@@ -1480,7 +1455,7 @@ func RsqrtInPlace(input *Tensor) *Tensor {
 //
 //	torch.selu_(Tensor input)
 func SeluInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.selu_", input))
+	return CallTensor("torch.selu_", nil, input)
 }
 
 // SigmoidInPlace is torch.sigmoid_: in-place version of torch.sigmoid.
@@ -1489,7 +1464,7 @@ func SeluInPlace(input *Tensor) *Tensor {
 //
 //	torch.sigmoid_(Tensor input)
 func SigmoidInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.sigmoid_", input))
+	return CallTensor("torch.sigmoid_", nil, input)
 }
 
 // SinInPlace is torch.sin_: in-place version of torch.sin.
@@ -1498,7 +1473,7 @@ func SigmoidInPlace(input *Tensor) *Tensor {
 //
 //	torch.sin_(Tensor input)
 func SinInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.sin_", input))
+	return CallTensor("torch.sin_", nil, input)
 }
 
 // SincInPlace is torch.sinc_: in-place version of torch.sinc.
@@ -1507,7 +1482,7 @@ func SinInPlace(input *Tensor) *Tensor {
 //
 //	torch.sinc_(Tensor input)
 func SincInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.sinc_", input))
+	return CallTensor("torch.sinc_", nil, input)
 }
 
 // SinhInPlace is torch.sinh_: in-place version of torch.sinh.
@@ -1516,7 +1491,7 @@ func SincInPlace(input *Tensor) *Tensor {
 //
 //	torch.sinh_(Tensor input)
 func SinhInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.sinh_", input))
+	return CallTensor("torch.sinh_", nil, input)
 }
 
 // SqrtInPlace is torch.sqrt_: in-place version of torch.sqrt.
@@ -1525,7 +1500,7 @@ func SinhInPlace(input *Tensor) *Tensor {
 //
 //	torch.sqrt_(Tensor input)
 func SqrtInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.sqrt_", input))
+	return CallTensor("torch.sqrt_", nil, input)
 }
 
 // SquareInPlace is torch.square_: in-place version of torch.square.
@@ -1534,7 +1509,7 @@ func SqrtInPlace(input *Tensor) *Tensor {
 //
 //	torch.square_(Tensor input)
 func SquareInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.square_", input))
+	return CallTensor("torch.square_", nil, input)
 }
 
 // TanInPlace is torch.tan_: in-place version of torch.tan.
@@ -1543,7 +1518,7 @@ func SquareInPlace(input *Tensor) *Tensor {
 //
 //	torch.tan_(Tensor input)
 func TanInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.tan_", input))
+	return CallTensor("torch.tan_", nil, input)
 }
 
 // TanhInPlace is torch.tanh_: in-place version of torch.tanh.
@@ -1552,7 +1527,7 @@ func TanInPlace(input *Tensor) *Tensor {
 //
 //	torch.tanh_(Tensor input)
 func TanhInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.tanh_", input))
+	return CallTensor("torch.tanh_", nil, input)
 }
 
 // ThresholdInPlace is torch.threshold_: in-place version of threshold.
@@ -1561,7 +1536,7 @@ func TanhInPlace(input *Tensor) *Tensor {
 //
 //	torch.threshold_(Tensor input, Number threshold, Number value)
 func ThresholdInPlace(input *Tensor, threshold, value any) *Tensor {
-	return As[*Tensor](callFunction("torch.threshold_", input, threshold, value))
+	return CallTensor("torch.threshold_", nil, input, threshold, value)
 }
 
 // TruncInPlace is torch.trunc_: in-place version of torch.trunc.
@@ -1570,7 +1545,7 @@ func ThresholdInPlace(input *Tensor, threshold, value any) *Tensor {
 //
 //	torch.trunc_(Tensor input)
 func TruncInPlace(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.trunc_", input))
+	return CallTensor("torch.trunc_", nil, input)
 }
 
 // XlogyInPlace is torch.xlogy_: in-place version of torch.xlogy.
@@ -1580,5 +1555,5 @@ func TruncInPlace(input *Tensor) *Tensor {
 //	torch.xlogy_(Tensor input, Tensor other)
 //	torch.xlogy_(Tensor input, Number other)
 func XlogyInPlace(input *Tensor, other any) *Tensor {
-	return As[*Tensor](callFunction("torch.xlogy_", input, other))
+	return CallTensor("torch.xlogy_", nil, input, other)
 }

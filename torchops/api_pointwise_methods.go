@@ -8,7 +8,7 @@ package torchops
 //
 //	x.absolute()
 func (x *Tensor) Absolute() *Tensor {
-	return As[*Tensor](x.callMethod("absolute"))
+	return CallTensor("torch.Tensor.absolute", nil, x)
 }
 
 // Acos is the method acos: returns a new tensor with the arccosine (in radians)
@@ -18,7 +18,7 @@ func (x *Tensor) Absolute() *Tensor {
 //
 //	x.acos()
 func (x *Tensor) Acos() *Tensor {
-	return As[*Tensor](x.callMethod("acos"))
+	return CallTensor("torch.Tensor.acos", nil, x)
 }
 
 // Acosh is the method acosh: returns a new tensor with the inverse hyperbolic
@@ -28,7 +28,7 @@ func (x *Tensor) Acos() *Tensor {
 //
 //	x.acosh()
 func (x *Tensor) Acosh() *Tensor {
-	return As[*Tensor](x.callMethod("acosh"))
+	return CallTensor("torch.Tensor.acosh", nil, x)
 }
 
 // Addcdiv is the method addcdiv: performs the element-wise division of tensor1
@@ -39,7 +39,7 @@ func (x *Tensor) Acosh() *Tensor {
 //
 //	x.addcdiv(Tensor tensor1, Tensor tensor2, *, Number value=1)
 func (x *Tensor) Addcdiv(tensor1, tensor2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("addcdiv", options, tensor1, tensor2))
+	return CallTensor("torch.Tensor.addcdiv", options, x, tensor1, tensor2)
 }
 
 // Addcmul is the method addcmul: performs the element-wise multiplication of
@@ -51,7 +51,7 @@ func (x *Tensor) Addcdiv(tensor1, tensor2 *Tensor, options ...any) *Tensor {
 //
 //	x.addcmul(Tensor tensor1, Tensor tensor2, *, Number value=1)
 func (x *Tensor) Addcmul(tensor1, tensor2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("addcmul", options, tensor1, tensor2))
+	return CallTensor("torch.Tensor.addcmul", options, x, tensor1, tensor2)
 }
 
 // Angle is the method angle: computes the element-wise angle (in radians) of
@@ -62,7 +62,7 @@ func (x *Tensor) Addcmul(tensor1, tensor2 *Tensor, options ...any) *Tensor {
 //
 //	x.angle()
 func (x *Tensor) Angle() *Tensor {
-	return As[*Tensor](x.callMethod("angle"))
+	return CallTensor("torch.Tensor.angle", nil, x)
 }
 
 // Arccos is the method arccos.
@@ -71,7 +71,7 @@ func (x *Tensor) Angle() *Tensor {
 //
 //	x.arccos()
 func (x *Tensor) Arccos() *Tensor {
-	return As[*Tensor](x.callMethod("arccos"))
+	return CallTensor("torch.Tensor.arccos", nil, x)
 }
 
 // Arccosh is the method arccosh.
@@ -80,7 +80,7 @@ func (x *Tensor) Arccos() *Tensor {
 //
 //	x.arccosh()
 func (x *Tensor) Arccosh() *Tensor {
-	return As[*Tensor](x.callMethod("arccosh"))
+	return CallTensor("torch.Tensor.arccosh", nil, x)
 }
 
 // Arcsin is the method arcsin.
@@ -89,7 +89,7 @@ func (x *Tensor) Arccosh() *Tensor {
 //
 //	x.arcsin()
 func (x *Tensor) Arcsin() *Tensor {
-	return As[*Tensor](x.callMethod("arcsin"))
+	return CallTensor("torch.Tensor.arcsin", nil, x)
 }
 
 // Arcsinh is the method arcsinh.
@@ -98,7 +98,7 @@ func (x *Tensor) Arcsin() *Tensor {
 //
 //	x.arcsinh()
 func (x *Tensor) Arcsinh() *Tensor {
-	return As[*Tensor](x.callMethod("arcsinh"))
+	return CallTensor("torch.Tensor.arcsinh", nil, x)
 }
 
 // Arctan is the method arctan.
@@ -107,7 +107,7 @@ func (x *Tensor) Arcsinh() *Tensor {
 //
 //	x.arctan()
 func (x *Tensor) Arctan() *Tensor {
-	return As[*Tensor](x.callMethod("arctan"))
+	return CallTensor("torch.Tensor.arctan", nil, x)
 }
 
 // Arctan2 is the method arctan2.
@@ -117,7 +117,7 @@ func (x *Tensor) Arctan() *Tensor {
 //
 //	x.arctan2(Tensor other)
 func (x *Tensor) Arctan2(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("arctan2", other))
+	return CallTensor("torch.Tensor.arctan2", nil, x, other)
 }
 
 // Arctanh is the method arctanh.
@@ -126,7 +126,7 @@ func (x *Tensor) Arctan2(other *Tensor) *Tensor {
 //
 //	x.arctanh()
 func (x *Tensor) Arctanh() *Tensor {
-	return As[*Tensor](x.callMethod("arctanh"))
+	return CallTensor("torch.Tensor.arctanh", nil, x)
 }
 
 // Asin is the method asin: returns a new tensor with the arcsine of the
@@ -136,7 +136,7 @@ func (x *Tensor) Arctanh() *Tensor {
 //
 //	x.asin()
 func (x *Tensor) Asin() *Tensor {
-	return As[*Tensor](x.callMethod("asin"))
+	return CallTensor("torch.Tensor.asin", nil, x)
 }
 
 // Asinh is the method asinh: returns a new tensor with the inverse hyperbolic
@@ -146,7 +146,7 @@ func (x *Tensor) Asin() *Tensor {
 //
 //	x.asinh()
 func (x *Tensor) Asinh() *Tensor {
-	return As[*Tensor](x.callMethod("asinh"))
+	return CallTensor("torch.Tensor.asinh", nil, x)
 }
 
 // Atan is the method atan: returns a new tensor with the arctangent of the
@@ -156,7 +156,7 @@ func (x *Tensor) Asinh() *Tensor {
 //
 //	x.atan()
 func (x *Tensor) Atan() *Tensor {
-	return As[*Tensor](x.callMethod("atan"))
+	return CallTensor("torch.Tensor.atan", nil, x)
 }
 
 // Atan2 is the method atan2: element-wise arctangent of input_i / other_i with
@@ -167,7 +167,7 @@ func (x *Tensor) Atan() *Tensor {
 //
 //	x.atan2(Tensor other)
 func (x *Tensor) Atan2(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("atan2", other))
+	return CallTensor("torch.Tensor.atan2", nil, x, other)
 }
 
 // Atanh is the method atanh: returns a new tensor with the inverse hyperbolic
@@ -177,7 +177,7 @@ func (x *Tensor) Atan2(other *Tensor) *Tensor {
 //
 //	x.atanh()
 func (x *Tensor) Atanh() *Tensor {
-	return As[*Tensor](x.callMethod("atanh"))
+	return CallTensor("torch.Tensor.atanh", nil, x)
 }
 
 // BitwiseAnd is the method bitwise_and: computes the bitwise AND of x and
@@ -188,7 +188,7 @@ func (x *Tensor) Atanh() *Tensor {
 //	x.bitwise_and(Tensor other)
 //	x.bitwise_and(Number other)
 func (x *Tensor) BitwiseAnd(other any) *Tensor {
-	return As[*Tensor](x.callMethod("bitwise_and", other))
+	return CallTensor("torch.Tensor.bitwise_and", nil, x, other)
 }
 
 // BitwiseLeftShift is the method bitwise_left_shift: computes the left
@@ -199,7 +199,7 @@ func (x *Tensor) BitwiseAnd(other any) *Tensor {
 //	x.bitwise_left_shift(Tensor other)
 //	x.bitwise_left_shift(Number other)
 func (x *Tensor) BitwiseLeftShift(other any) *Tensor {
-	return As[*Tensor](x.callMethod("bitwise_left_shift", other))
+	return CallTensor("torch.Tensor.bitwise_left_shift", nil, x, other)
 }
 
 // BitwiseNot is the method bitwise_not: computes the bitwise NOT of the given x
@@ -209,7 +209,7 @@ func (x *Tensor) BitwiseLeftShift(other any) *Tensor {
 //
 //	x.bitwise_not()
 func (x *Tensor) BitwiseNot() *Tensor {
-	return As[*Tensor](x.callMethod("bitwise_not"))
+	return CallTensor("torch.Tensor.bitwise_not", nil, x)
 }
 
 // BitwiseOr is the method bitwise_or: computes the bitwise OR of x and other.
@@ -219,7 +219,7 @@ func (x *Tensor) BitwiseNot() *Tensor {
 //	x.bitwise_or(Tensor other)
 //	x.bitwise_or(Number other)
 func (x *Tensor) BitwiseOr(other any) *Tensor {
-	return As[*Tensor](x.callMethod("bitwise_or", other))
+	return CallTensor("torch.Tensor.bitwise_or", nil, x, other)
 }
 
 // BitwiseRightShift is the method bitwise_right_shift: computes the right
@@ -230,7 +230,7 @@ func (x *Tensor) BitwiseOr(other any) *Tensor {
 //	x.bitwise_right_shift(Tensor other)
 //	x.bitwise_right_shift(Number other)
 func (x *Tensor) BitwiseRightShift(other any) *Tensor {
-	return As[*Tensor](x.callMethod("bitwise_right_shift", other))
+	return CallTensor("torch.Tensor.bitwise_right_shift", nil, x, other)
 }
 
 // BitwiseXor is the method bitwise_xor: computes the bitwise XOR of x and
@@ -241,7 +241,7 @@ func (x *Tensor) BitwiseRightShift(other any) *Tensor {
 //	x.bitwise_xor(Tensor other)
 //	x.bitwise_xor(Number other)
 func (x *Tensor) BitwiseXor(other any) *Tensor {
-	return As[*Tensor](x.callMethod("bitwise_xor", other))
+	return CallTensor("torch.Tensor.bitwise_xor", nil, x, other)
 }
 
 // Ceil is the method ceil: returns a new tensor with the ceil of the elements
@@ -251,7 +251,7 @@ func (x *Tensor) BitwiseXor(other any) *Tensor {
 //
 //	x.ceil()
 func (x *Tensor) Ceil() *Tensor {
-	return As[*Tensor](x.callMethod("ceil"))
+	return CallTensor("torch.Tensor.ceil", nil, x)
 }
 
 // Chalf is the method chalf: x.chalf() is equivalent to x.to(torch.complex32).
@@ -260,7 +260,7 @@ func (x *Tensor) Ceil() *Tensor {
 //
 //	x.chalf(*, memory_format? memory_format=None)
 func (x *Tensor) Chalf(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("chalf", options...))
+	return CallTensor("torch.Tensor.chalf", options, x)
 }
 
 // ClampMax is the method clamp_max.
@@ -270,7 +270,7 @@ func (x *Tensor) Chalf(options ...any) *Tensor {
 //	x.clamp_max(Tensor max)
 //	x.clamp_max(Number max)
 func (x *Tensor) ClampMax(max any) *Tensor {
-	return As[*Tensor](x.callMethod("clamp_max", max))
+	return CallTensor("torch.Tensor.clamp_max", nil, x, max)
 }
 
 // ClampMin is the method clamp_min.
@@ -280,7 +280,7 @@ func (x *Tensor) ClampMax(max any) *Tensor {
 //	x.clamp_min(Tensor min)
 //	x.clamp_min(Number min)
 func (x *Tensor) ClampMin(min any) *Tensor {
-	return As[*Tensor](x.callMethod("clamp_min", min))
+	return CallTensor("torch.Tensor.clamp_min", nil, x, min)
 }
 
 // Clip is the method clip.
@@ -290,7 +290,7 @@ func (x *Tensor) ClampMin(min any) *Tensor {
 //	x.clip(Tensor? min=None, Tensor? max=None)
 //	x.clip(Number? min=None, Number? max=None)
 func (x *Tensor) Clip(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("clip", options...))
+	return CallTensor("torch.Tensor.clip", options, x)
 }
 
 // Conj is the method conj: returns a view of x with a flipped conjugate bit.
@@ -299,7 +299,7 @@ func (x *Tensor) Clip(options ...any) *Tensor {
 //
 //	x.conj()
 func (x *Tensor) Conj() *Tensor {
-	return As[*Tensor](x.callMethod("conj"))
+	return CallTensor("torch.Tensor.conj", nil, x)
 }
 
 // ConjPhysical is the method conj_physical: computes the element-wise conjugate
@@ -309,7 +309,7 @@ func (x *Tensor) Conj() *Tensor {
 //
 //	x.conj_physical()
 func (x *Tensor) ConjPhysical() *Tensor {
-	return As[*Tensor](x.callMethod("conj_physical"))
+	return CallTensor("torch.Tensor.conj_physical", nil, x)
 }
 
 // Copysign is the method copysign: create a new floating-point tensor with the
@@ -321,7 +321,7 @@ func (x *Tensor) ConjPhysical() *Tensor {
 //	x.copysign(Tensor other)
 //	x.copysign(Number other)
 func (x *Tensor) Copysign(other any) *Tensor {
-	return As[*Tensor](x.callMethod("copysign", other))
+	return CallTensor("torch.Tensor.copysign", nil, x, other)
 }
 
 // Cos is the method cos: returns a new tensor with the cosine of the elements
@@ -331,7 +331,7 @@ func (x *Tensor) Copysign(other any) *Tensor {
 //
 //	x.cos()
 func (x *Tensor) Cos() *Tensor {
-	return As[*Tensor](x.callMethod("cos"))
+	return CallTensor("torch.Tensor.cos", nil, x)
 }
 
 // Cosh is the method cosh: returns a new tensor with the hyperbolic cosine of
@@ -341,7 +341,7 @@ func (x *Tensor) Cos() *Tensor {
 //
 //	x.cosh()
 func (x *Tensor) Cosh() *Tensor {
-	return As[*Tensor](x.callMethod("cosh"))
+	return CallTensor("torch.Tensor.cosh", nil, x)
 }
 
 // Deg2rad is the method deg2rad: returns a new tensor with each of the elements
@@ -351,7 +351,7 @@ func (x *Tensor) Cosh() *Tensor {
 //
 //	x.deg2rad()
 func (x *Tensor) Deg2rad() *Tensor {
-	return As[*Tensor](x.callMethod("deg2rad"))
+	return CallTensor("torch.Tensor.deg2rad", nil, x)
 }
 
 // DenseDim is the method dense_dim: return the number of dense dimensions in a
@@ -359,7 +359,7 @@ func (x *Tensor) Deg2rad() *Tensor {
 //
 //	x.dense_dim()
 func (x *Tensor) DenseDim() SymInt {
-	return As[SymInt](x.callMethod("dense_dim"))
+	return As[SymInt](CallAny("torch.Tensor.dense_dim", nil, x))
 }
 
 // Digamma is the method digamma.
@@ -368,7 +368,7 @@ func (x *Tensor) DenseDim() SymInt {
 //
 //	x.digamma()
 func (x *Tensor) Digamma() *Tensor {
-	return As[*Tensor](x.callMethod("digamma"))
+	return CallTensor("torch.Tensor.digamma", nil, x)
 }
 
 // Divide is the method divide.
@@ -381,7 +381,7 @@ func (x *Tensor) Digamma() *Tensor {
 //	x.divide(Number other)
 //	x.divide(Number other, *, str? rounding_mode)
 func (x *Tensor) Divide(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("divide", options, other))
+	return CallTensor("torch.Tensor.divide", options, x, other)
 }
 
 // Erf is the method erf.
@@ -390,7 +390,7 @@ func (x *Tensor) Divide(other any, options ...any) *Tensor {
 //
 //	x.erf()
 func (x *Tensor) Erf() *Tensor {
-	return As[*Tensor](x.callMethod("erf"))
+	return CallTensor("torch.Tensor.erf", nil, x)
 }
 
 // Erfc is the method erfc.
@@ -399,7 +399,7 @@ func (x *Tensor) Erf() *Tensor {
 //
 //	x.erfc()
 func (x *Tensor) Erfc() *Tensor {
-	return As[*Tensor](x.callMethod("erfc"))
+	return CallTensor("torch.Tensor.erfc", nil, x)
 }
 
 // Erfinv is the method erfinv.
@@ -408,7 +408,7 @@ func (x *Tensor) Erfc() *Tensor {
 //
 //	x.erfinv()
 func (x *Tensor) Erfinv() *Tensor {
-	return As[*Tensor](x.callMethod("erfinv"))
+	return CallTensor("torch.Tensor.erfinv", nil, x)
 }
 
 // Exp2 is the method exp2.
@@ -417,7 +417,7 @@ func (x *Tensor) Erfinv() *Tensor {
 //
 //	x.exp2()
 func (x *Tensor) Exp2() *Tensor {
-	return As[*Tensor](x.callMethod("exp2"))
+	return CallTensor("torch.Tensor.exp2", nil, x)
 }
 
 // Expm1 is the method expm1.
@@ -426,7 +426,7 @@ func (x *Tensor) Exp2() *Tensor {
 //
 //	x.expm1()
 func (x *Tensor) Expm1() *Tensor {
-	return As[*Tensor](x.callMethod("expm1"))
+	return CallTensor("torch.Tensor.expm1", nil, x)
 }
 
 // Fix is the method fix.
@@ -435,7 +435,7 @@ func (x *Tensor) Expm1() *Tensor {
 //
 //	x.fix()
 func (x *Tensor) Fix() *Tensor {
-	return As[*Tensor](x.callMethod("fix"))
+	return CallTensor("torch.Tensor.fix", nil, x)
 }
 
 // FloatPower is the method float_power: raises x to the power of exponent,
@@ -447,7 +447,7 @@ func (x *Tensor) Fix() *Tensor {
 //	x.float_power(Tensor exponent)
 //	x.float_power(Number exponent)
 func (x *Tensor) FloatPower(exponent any) *Tensor {
-	return As[*Tensor](x.callMethod("float_power", exponent))
+	return CallTensor("torch.Tensor.float_power", nil, x, exponent)
 }
 
 // Floor is the method floor: returns a new tensor with the floor of the
@@ -457,7 +457,7 @@ func (x *Tensor) FloatPower(exponent any) *Tensor {
 //
 //	x.floor()
 func (x *Tensor) Floor() *Tensor {
-	return As[*Tensor](x.callMethod("floor"))
+	return CallTensor("torch.Tensor.floor", nil, x)
 }
 
 // FloorDivide is the method floor_divide.
@@ -467,7 +467,7 @@ func (x *Tensor) Floor() *Tensor {
 //	x.floor_divide(Tensor other)
 //	x.floor_divide(Number other)
 func (x *Tensor) FloorDivide(other any) *Tensor {
-	return As[*Tensor](x.callMethod("floor_divide", other))
+	return CallTensor("torch.Tensor.floor_divide", nil, x, other)
 }
 
 // Fmax is the method fmax: computes the element-wise maximum of x and other.
@@ -476,7 +476,7 @@ func (x *Tensor) FloorDivide(other any) *Tensor {
 //
 //	x.fmax(Tensor other)
 func (x *Tensor) Fmax(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("fmax", other))
+	return CallTensor("torch.Tensor.fmax", nil, x, other)
 }
 
 // Fmin is the method fmin: computes the element-wise minimum of x and other.
@@ -485,7 +485,7 @@ func (x *Tensor) Fmax(other *Tensor) *Tensor {
 //
 //	x.fmin(Tensor other)
 func (x *Tensor) Fmin(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("fmin", other))
+	return CallTensor("torch.Tensor.fmin", nil, x, other)
 }
 
 // Fmod is the method fmod.
@@ -495,7 +495,7 @@ func (x *Tensor) Fmin(other *Tensor) *Tensor {
 //	x.fmod(Tensor other)
 //	x.fmod(Number other)
 func (x *Tensor) Fmod(other any) *Tensor {
-	return As[*Tensor](x.callMethod("fmod", other))
+	return CallTensor("torch.Tensor.fmod", nil, x, other)
 }
 
 // Frac is the method frac.
@@ -504,7 +504,7 @@ func (x *Tensor) Fmod(other any) *Tensor {
 //
 //	x.frac()
 func (x *Tensor) Frac() *Tensor {
-	return As[*Tensor](x.callMethod("frac"))
+	return CallTensor("torch.Tensor.frac", nil, x)
 }
 
 // Frexp is the method frexp: decomposes x into mantissa and exponent tensors
@@ -514,8 +514,7 @@ func (x *Tensor) Frac() *Tensor {
 //
 //	x.frexp()
 func (x *Tensor) Frexp() (mantissa, exponent *Tensor) {
-	list := As[Tensors](x.callMethod("frexp"))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.frexp", nil, x)
 }
 
 // Gcd is the method gcd: computes the element-wise greatest common divisor
@@ -525,7 +524,7 @@ func (x *Tensor) Frexp() (mantissa, exponent *Tensor) {
 //
 //	x.gcd(Tensor other)
 func (x *Tensor) Gcd(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("gcd", other))
+	return CallTensor("torch.Tensor.gcd", nil, x, other)
 }
 
 // Greater is the method greater.
@@ -535,7 +534,7 @@ func (x *Tensor) Gcd(other *Tensor) *Tensor {
 //	x.greater(Tensor other)
 //	x.greater(Number other)
 func (x *Tensor) Greater(other any) *Tensor {
-	return As[*Tensor](x.callMethod("greater", other))
+	return CallTensor("torch.Tensor.greater", nil, x, other)
 }
 
 // Hardshrink is the method hardshrink: applies the hard shrinkage function
@@ -545,7 +544,7 @@ func (x *Tensor) Greater(other any) *Tensor {
 //
 //	x.hardshrink(Number lambd=0.5)
 func (x *Tensor) Hardshrink(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("hardshrink", options...))
+	return CallTensor("torch.Tensor.hardshrink", options, x)
 }
 
 // Heaviside is the method heaviside: computes the Heaviside step function for
@@ -555,7 +554,7 @@ func (x *Tensor) Hardshrink(options ...any) *Tensor {
 //
 //	x.heaviside(Tensor values)
 func (x *Tensor) Heaviside(values *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("heaviside", values))
+	return CallTensor("torch.Tensor.heaviside", nil, x, values)
 }
 
 // Hypot is the method hypot: given the legs of a right triangle, return its
@@ -565,7 +564,7 @@ func (x *Tensor) Heaviside(values *Tensor) *Tensor {
 //
 //	x.hypot(Tensor other)
 func (x *Tensor) Hypot(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("hypot", other))
+	return CallTensor("torch.Tensor.hypot", nil, x, other)
 }
 
 // I0 is the method i0.
@@ -574,7 +573,7 @@ func (x *Tensor) Hypot(other *Tensor) *Tensor {
 //
 //	x.i0()
 func (x *Tensor) I0() *Tensor {
-	return As[*Tensor](x.callMethod("i0"))
+	return CallTensor("torch.Tensor.i0", nil, x)
 }
 
 // Igamma is the method igamma.
@@ -583,7 +582,7 @@ func (x *Tensor) I0() *Tensor {
 //
 //	x.igamma(Tensor other)
 func (x *Tensor) Igamma(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("igamma", other))
+	return CallTensor("torch.Tensor.igamma", nil, x, other)
 }
 
 // Igammac is the method igammac.
@@ -592,7 +591,7 @@ func (x *Tensor) Igamma(other *Tensor) *Tensor {
 //
 //	x.igammac(Tensor other)
 func (x *Tensor) Igammac(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("igammac", other))
+	return CallTensor("torch.Tensor.igammac", nil, x, other)
 }
 
 // Isclose is the method isclose: returns a new tensor with boolean elements
@@ -603,7 +602,7 @@ func (x *Tensor) Igammac(other *Tensor) *Tensor {
 //
 //	x.isclose(Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)
 func (x *Tensor) Isclose(other *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("isclose", options, other))
+	return CallTensor("torch.Tensor.isclose", options, x, other)
 }
 
 // Isfinite is the method isfinite: returns a new tensor with boolean elements
@@ -613,7 +612,7 @@ func (x *Tensor) Isclose(other *Tensor, options ...any) *Tensor {
 //
 //	x.isfinite()
 func (x *Tensor) Isfinite() *Tensor {
-	return As[*Tensor](x.callMethod("isfinite"))
+	return CallTensor("torch.Tensor.isfinite", nil, x)
 }
 
 // Isinf is the method isinf: tests if each element of x is infinite (positive
@@ -623,7 +622,7 @@ func (x *Tensor) Isfinite() *Tensor {
 //
 //	x.isinf()
 func (x *Tensor) Isinf() *Tensor {
-	return As[*Tensor](x.callMethod("isinf"))
+	return CallTensor("torch.Tensor.isinf", nil, x)
 }
 
 // Isnan is the method isnan: returns a new tensor with boolean elements
@@ -633,7 +632,7 @@ func (x *Tensor) Isinf() *Tensor {
 //
 //	x.isnan()
 func (x *Tensor) Isnan() *Tensor {
-	return As[*Tensor](x.callMethod("isnan"))
+	return CallTensor("torch.Tensor.isnan", nil, x)
 }
 
 // Isneginf is the method isneginf: tests if each element of x is negative
@@ -643,7 +642,7 @@ func (x *Tensor) Isnan() *Tensor {
 //
 //	x.isneginf()
 func (x *Tensor) Isneginf() *Tensor {
-	return As[*Tensor](x.callMethod("isneginf"))
+	return CallTensor("torch.Tensor.isneginf", nil, x)
 }
 
 // Isposinf is the method isposinf: tests if each element of x is positive
@@ -653,7 +652,7 @@ func (x *Tensor) Isneginf() *Tensor {
 //
 //	x.isposinf()
 func (x *Tensor) Isposinf() *Tensor {
-	return As[*Tensor](x.callMethod("isposinf"))
+	return CallTensor("torch.Tensor.isposinf", nil, x)
 }
 
 // Isreal is the method isreal: returns a new tensor with boolean elements
@@ -663,7 +662,7 @@ func (x *Tensor) Isposinf() *Tensor {
 //
 //	x.isreal()
 func (x *Tensor) Isreal() *Tensor {
-	return As[*Tensor](x.callMethod("isreal"))
+	return CallTensor("torch.Tensor.isreal", nil, x)
 }
 
 // Lcm is the method lcm: computes the element-wise least common multiple (LCM)
@@ -673,7 +672,7 @@ func (x *Tensor) Isreal() *Tensor {
 //
 //	x.lcm(Tensor other)
 func (x *Tensor) Lcm(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("lcm", other))
+	return CallTensor("torch.Tensor.lcm", nil, x, other)
 }
 
 // Ldexp is the method ldexp: multiplies x by 2 other.
@@ -683,7 +682,7 @@ func (x *Tensor) Lcm(other *Tensor) *Tensor {
 //
 //	x.ldexp(Tensor other)
 func (x *Tensor) Ldexp(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("ldexp", other))
+	return CallTensor("torch.Tensor.ldexp", nil, x, other)
 }
 
 // Lerp is the method lerp: does a linear interpolation of two tensors start
@@ -696,7 +695,7 @@ func (x *Tensor) Ldexp(other *Tensor) *Tensor {
 //	x.lerp(Tensor end, Tensor weight)
 //	x.lerp(Tensor end, Number weight)
 func (x *Tensor) Lerp(end *Tensor, weight any) *Tensor {
-	return As[*Tensor](x.callMethod("lerp", end, weight))
+	return CallTensor("torch.Tensor.lerp", nil, x, end, weight)
 }
 
 // Less is the method less.
@@ -706,7 +705,7 @@ func (x *Tensor) Lerp(end *Tensor, weight any) *Tensor {
 //	x.less(Tensor other)
 //	x.less(Number other)
 func (x *Tensor) Less(other any) *Tensor {
-	return As[*Tensor](x.callMethod("less", other))
+	return CallTensor("torch.Tensor.less", nil, x, other)
 }
 
 // Lgamma is the method lgamma: computes the natural logarithm of the absolute
@@ -716,7 +715,7 @@ func (x *Tensor) Less(other any) *Tensor {
 //
 //	x.lgamma()
 func (x *Tensor) Lgamma() *Tensor {
-	return As[*Tensor](x.callMethod("lgamma"))
+	return CallTensor("torch.Tensor.lgamma", nil, x)
 }
 
 // Log10 is the method log10: returns a new tensor with the logarithm to the
@@ -726,7 +725,7 @@ func (x *Tensor) Lgamma() *Tensor {
 //
 //	x.log10()
 func (x *Tensor) Log10() *Tensor {
-	return As[*Tensor](x.callMethod("log10"))
+	return CallTensor("torch.Tensor.log10", nil, x)
 }
 
 // Log1p is the method log1p: returns a new tensor with the natural logarithm of
@@ -736,7 +735,7 @@ func (x *Tensor) Log10() *Tensor {
 //
 //	x.log1p()
 func (x *Tensor) Log1p() *Tensor {
-	return As[*Tensor](x.callMethod("log1p"))
+	return CallTensor("torch.Tensor.log1p", nil, x)
 }
 
 // Log2 is the method log2: returns a new tensor with the logarithm to the base
@@ -746,7 +745,7 @@ func (x *Tensor) Log1p() *Tensor {
 //
 //	x.log2()
 func (x *Tensor) Log2() *Tensor {
-	return As[*Tensor](x.callMethod("log2"))
+	return CallTensor("torch.Tensor.log2", nil, x)
 }
 
 // Logaddexp is the method logaddexp: logarithm of the sum of exponentiations of
@@ -756,7 +755,7 @@ func (x *Tensor) Log2() *Tensor {
 //
 //	x.logaddexp(Tensor other)
 func (x *Tensor) Logaddexp(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("logaddexp", other))
+	return CallTensor("torch.Tensor.logaddexp", nil, x, other)
 }
 
 // Logaddexp2 is the method logaddexp2: logarithm of the sum of exponentiations
@@ -766,7 +765,7 @@ func (x *Tensor) Logaddexp(other *Tensor) *Tensor {
 //
 //	x.logaddexp2(Tensor other)
 func (x *Tensor) Logaddexp2(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("logaddexp2", other))
+	return CallTensor("torch.Tensor.logaddexp2", nil, x, other)
 }
 
 // LogicalAnd is the method logical_and: computes the element-wise logical AND
@@ -776,7 +775,7 @@ func (x *Tensor) Logaddexp2(other *Tensor) *Tensor {
 //
 //	x.logical_and(Tensor other)
 func (x *Tensor) LogicalAnd(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("logical_and", other))
+	return CallTensor("torch.Tensor.logical_and", nil, x, other)
 }
 
 // LogicalNot is the method logical_not: computes the element-wise logical NOT
@@ -786,7 +785,7 @@ func (x *Tensor) LogicalAnd(other *Tensor) *Tensor {
 //
 //	x.logical_not()
 func (x *Tensor) LogicalNot() *Tensor {
-	return As[*Tensor](x.callMethod("logical_not"))
+	return CallTensor("torch.Tensor.logical_not", nil, x)
 }
 
 // LogicalOr is the method logical_or: computes the element-wise logical OR of
@@ -796,7 +795,7 @@ func (x *Tensor) LogicalNot() *Tensor {
 //
 //	x.logical_or(Tensor other)
 func (x *Tensor) LogicalOr(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("logical_or", other))
+	return CallTensor("torch.Tensor.logical_or", nil, x, other)
 }
 
 // LogicalXor is the method logical_xor: computes the element-wise logical XOR
@@ -806,7 +805,7 @@ func (x *Tensor) LogicalOr(other *Tensor) *Tensor {
 //
 //	x.logical_xor(Tensor other)
 func (x *Tensor) LogicalXor(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("logical_xor", other))
+	return CallTensor("torch.Tensor.logical_xor", nil, x, other)
 }
 
 // Logit is the method logit.
@@ -815,7 +814,7 @@ func (x *Tensor) LogicalXor(other *Tensor) *Tensor {
 //
 //	x.logit(float? eps=None)
 func (x *Tensor) Logit(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("logit", options...))
+	return CallTensor("torch.Tensor.logit", options, x)
 }
 
 // Maximum is the method maximum: computes the element-wise maximum of x and
@@ -825,7 +824,7 @@ func (x *Tensor) Logit(options ...any) *Tensor {
 //
 //	x.maximum(Tensor other)
 func (x *Tensor) Maximum(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("maximum", other))
+	return CallTensor("torch.Tensor.maximum", nil, x, other)
 }
 
 // Minimum is the method minimum: computes the element-wise minimum of x and
@@ -835,7 +834,7 @@ func (x *Tensor) Maximum(other *Tensor) *Tensor {
 //
 //	x.minimum(Tensor other)
 func (x *Tensor) Minimum(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("minimum", other))
+	return CallTensor("torch.Tensor.minimum", nil, x, other)
 }
 
 // ModuleLoad is the method module_load: defines how to transform other when
@@ -845,7 +844,7 @@ func (x *Tensor) Minimum(other *Tensor) *Tensor {
 //
 //	x.module_load(other, assign = False)
 func (x *Tensor) ModuleLoad(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("module_load", options, other))
+	return CallTensor("torch.Tensor.module_load", options, x, other)
 }
 
 // Multiply is the method multiply.
@@ -855,7 +854,7 @@ func (x *Tensor) ModuleLoad(other any, options ...any) *Tensor {
 //	x.multiply(Tensor other)
 //	x.multiply(Number other)
 func (x *Tensor) Multiply(other any) *Tensor {
-	return As[*Tensor](x.callMethod("multiply", other))
+	return CallTensor("torch.Tensor.multiply", nil, x, other)
 }
 
 // NanToNum is the method nan_to_num: replaces NaN, positive infinity, and
@@ -866,7 +865,7 @@ func (x *Tensor) Multiply(other any) *Tensor {
 //
 //	x.nan_to_num(float? nan=None, float? posinf=None, float? neginf=None)
 func (x *Tensor) NanToNum(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("nan_to_num", options...))
+	return CallTensor("torch.Tensor.nan_to_num", options, x)
 }
 
 // Negative is the method negative.
@@ -875,14 +874,14 @@ func (x *Tensor) NanToNum(options ...any) *Tensor {
 //
 //	x.negative()
 func (x *Tensor) Negative() *Tensor {
-	return As[*Tensor](x.callMethod("negative"))
+	return CallTensor("torch.Tensor.negative", nil, x)
 }
 
 // New is the method new.
 //
 //	x.new(*args: any)
 func (x *Tensor) New(args ...any) *Tensor {
-	return As[*Tensor](x.callMethod("new", args...))
+	return CallTensor("torch.Tensor.new", args, x)
 }
 
 // Nextafter is the method nextafter: return the next floating-point value after
@@ -892,7 +891,7 @@ func (x *Tensor) New(args ...any) *Tensor {
 //
 //	x.nextafter(Tensor other)
 func (x *Tensor) Nextafter(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("nextafter", other))
+	return CallTensor("torch.Tensor.nextafter", nil, x, other)
 }
 
 // Polygamma is the method polygamma.
@@ -901,7 +900,7 @@ func (x *Tensor) Nextafter(other *Tensor) *Tensor {
 //
 //	x.polygamma(int n)
 func (x *Tensor) Polygamma(n int) *Tensor {
-	return As[*Tensor](x.callMethod("polygamma", n))
+	return CallTensor("torch.Tensor.polygamma", nil, x, n)
 }
 
 // Positive is the method positive: returns x.
@@ -910,7 +909,7 @@ func (x *Tensor) Polygamma(n int) *Tensor {
 //
 //	x.positive()
 func (x *Tensor) Positive() *Tensor {
-	return As[*Tensor](x.callMethod("positive"))
+	return CallTensor("torch.Tensor.positive", nil, x)
 }
 
 // Rad2deg is the method rad2deg: returns a new tensor with each of the elements
@@ -920,7 +919,7 @@ func (x *Tensor) Positive() *Tensor {
 //
 //	x.rad2deg()
 func (x *Tensor) Rad2deg() *Tensor {
-	return As[*Tensor](x.callMethod("rad2deg"))
+	return CallTensor("torch.Tensor.rad2deg", nil, x)
 }
 
 // Reciprocal is the method reciprocal: returns a new tensor with the reciprocal
@@ -930,7 +929,7 @@ func (x *Tensor) Rad2deg() *Tensor {
 //
 //	x.reciprocal()
 func (x *Tensor) Reciprocal() *Tensor {
-	return As[*Tensor](x.callMethod("reciprocal"))
+	return CallTensor("torch.Tensor.reciprocal", nil, x)
 }
 
 // Remainder is the method remainder: computes Python's modulus operation
@@ -941,7 +940,7 @@ func (x *Tensor) Reciprocal() *Tensor {
 //	x.remainder(Tensor other)
 //	x.remainder(Number other)
 func (x *Tensor) Remainder(other any) *Tensor {
-	return As[*Tensor](x.callMethod("remainder", other))
+	return CallTensor("torch.Tensor.remainder", nil, x, other)
 }
 
 // Round is the method round: rounds elements of x to the nearest integer.
@@ -951,7 +950,7 @@ func (x *Tensor) Remainder(other any) *Tensor {
 //	x.round()
 //	x.round(*, int decimals)
 func (x *Tensor) Round(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("round", options...))
+	return CallTensor("torch.Tensor.round", options, x)
 }
 
 // Rsqrt is the method rsqrt: returns a new tensor with the reciprocal of the
@@ -961,7 +960,7 @@ func (x *Tensor) Round(options ...any) *Tensor {
 //
 //	x.rsqrt()
 func (x *Tensor) Rsqrt() *Tensor {
-	return As[*Tensor](x.callMethod("rsqrt"))
+	return CallTensor("torch.Tensor.rsqrt", nil, x)
 }
 
 // Sgn is the method sgn: this function is an extension of torch.sign() to
@@ -971,7 +970,7 @@ func (x *Tensor) Rsqrt() *Tensor {
 //
 //	x.sgn()
 func (x *Tensor) Sgn() *Tensor {
-	return As[*Tensor](x.callMethod("sgn"))
+	return CallTensor("torch.Tensor.sgn", nil, x)
 }
 
 // Sign is the method sign: returns a new tensor with the signs of the elements
@@ -981,7 +980,7 @@ func (x *Tensor) Sgn() *Tensor {
 //
 //	x.sign()
 func (x *Tensor) Sign() *Tensor {
-	return As[*Tensor](x.callMethod("sign"))
+	return CallTensor("torch.Tensor.sign", nil, x)
 }
 
 // Signbit is the method signbit: tests if each element of x has its sign bit
@@ -991,7 +990,7 @@ func (x *Tensor) Sign() *Tensor {
 //
 //	x.signbit()
 func (x *Tensor) Signbit() *Tensor {
-	return As[*Tensor](x.callMethod("signbit"))
+	return CallTensor("torch.Tensor.signbit", nil, x)
 }
 
 // Sin is the method sin: returns a new tensor with the sine of the elements in
@@ -1001,7 +1000,7 @@ func (x *Tensor) Signbit() *Tensor {
 //
 //	x.sin()
 func (x *Tensor) Sin() *Tensor {
-	return As[*Tensor](x.callMethod("sin"))
+	return CallTensor("torch.Tensor.sin", nil, x)
 }
 
 // Sinc is the method sinc.
@@ -1010,7 +1009,7 @@ func (x *Tensor) Sin() *Tensor {
 //
 //	x.sinc()
 func (x *Tensor) Sinc() *Tensor {
-	return As[*Tensor](x.callMethod("sinc"))
+	return CallTensor("torch.Tensor.sinc", nil, x)
 }
 
 // Sinh is the method sinh: returns a new tensor with the hyperbolic sine of the
@@ -1020,7 +1019,7 @@ func (x *Tensor) Sinc() *Tensor {
 //
 //	x.sinh()
 func (x *Tensor) Sinh() *Tensor {
-	return As[*Tensor](x.callMethod("sinh"))
+	return CallTensor("torch.Tensor.sinh", nil, x)
 }
 
 // Square is the method square: returns a new tensor with the square of the
@@ -1030,7 +1029,7 @@ func (x *Tensor) Sinh() *Tensor {
 //
 //	x.square()
 func (x *Tensor) Square() *Tensor {
-	return As[*Tensor](x.callMethod("square"))
+	return CallTensor("torch.Tensor.square", nil, x)
 }
 
 // Subtract is the method subtract.
@@ -1040,7 +1039,7 @@ func (x *Tensor) Square() *Tensor {
 //	x.subtract(Tensor other, *, Number alpha=1)
 //	x.subtract(Number other, Number alpha=1)
 func (x *Tensor) Subtract(other any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("subtract", options, other))
+	return CallTensor("torch.Tensor.subtract", options, x, other)
 }
 
 // Tan is the method tan: returns a new tensor with the tangent of the elements
@@ -1050,14 +1049,14 @@ func (x *Tensor) Subtract(other any, options ...any) *Tensor {
 //
 //	x.tan()
 func (x *Tensor) Tan() *Tensor {
-	return As[*Tensor](x.callMethod("tan"))
+	return CallTensor("torch.Tensor.tan", nil, x)
 }
 
 // ToPaddedTensor is the method to_padded_tensor.
 //
 //	x.to_padded_tensor(float padding, int[]? output_size=None)
 func (x *Tensor) ToPaddedTensor(padding float64, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("to_padded_tensor", options, padding))
+	return CallTensor("torch.Tensor.to_padded_tensor", options, x, padding)
 }
 
 // TrueDivide is the method true_divide.
@@ -1068,7 +1067,7 @@ func (x *Tensor) ToPaddedTensor(padding float64, options ...any) *Tensor {
 //	x.true_divide(Tensor other)
 //	x.true_divide(Number other)
 func (x *Tensor) TrueDivide(other any) *Tensor {
-	return As[*Tensor](x.callMethod("true_divide", other))
+	return CallTensor("torch.Tensor.true_divide", nil, x, other)
 }
 
 // Trunc is the method trunc: returns a new tensor with the truncated integer
@@ -1078,7 +1077,7 @@ func (x *Tensor) TrueDivide(other any) *Tensor {
 //
 //	x.trunc()
 func (x *Tensor) Trunc() *Tensor {
-	return As[*Tensor](x.callMethod("trunc"))
+	return CallTensor("torch.Tensor.trunc", nil, x)
 }
 
 // Xlogy is the method xlogy.
@@ -1089,5 +1088,5 @@ func (x *Tensor) Trunc() *Tensor {
 //	x.xlogy(Tensor other)
 //	x.xlogy(Number other)
 func (x *Tensor) Xlogy(other any) *Tensor {
-	return As[*Tensor](x.callMethod("xlogy", other))
+	return CallTensor("torch.Tensor.xlogy", nil, x, other)
 }

@@ -9,7 +9,7 @@ package torchops
 //
 //	x.dequantize()
 func (x *Tensor) Dequantize() *Tensor {
-	return As[*Tensor](x.callMethod("dequantize"))
+	return CallTensor("torch.Tensor.dequantize", nil, x)
 }
 
 // IntRepr is the method int_repr: given a quantized Tensor, x.int_repr()
@@ -20,7 +20,7 @@ func (x *Tensor) Dequantize() *Tensor {
 //
 //	x.int_repr()
 func (x *Tensor) IntRepr() *Tensor {
-	return As[*Tensor](x.callMethod("int_repr"))
+	return CallTensor("torch.Tensor.int_repr", nil, x)
 }
 
 // Nanquantile is the method nanquantile: this is a variant of torch.quantile
@@ -33,7 +33,7 @@ func (x *Tensor) IntRepr() *Tensor {
 //	x.nanquantile(Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
 //	x.nanquantile(float q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
 func (x *Tensor) Nanquantile(q any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("nanquantile", options, q))
+	return CallTensor("torch.Tensor.nanquantile", options, x, q)
 }
 
 // QPerChannelAxis is the method q_per_channel_axis: given a Tensor quantized by
@@ -42,7 +42,7 @@ func (x *Tensor) Nanquantile(q any, options ...any) *Tensor {
 //
 //	x.q_per_channel_axis()
 func (x *Tensor) QPerChannelAxis() SymInt {
-	return As[SymInt](x.callMethod("q_per_channel_axis"))
+	return As[SymInt](CallAny("torch.Tensor.q_per_channel_axis", nil, x))
 }
 
 // QPerChannelScales is the method q_per_channel_scales: given a Tensor
@@ -51,7 +51,7 @@ func (x *Tensor) QPerChannelAxis() SymInt {
 //
 //	x.q_per_channel_scales()
 func (x *Tensor) QPerChannelScales() *Tensor {
-	return As[*Tensor](x.callMethod("q_per_channel_scales"))
+	return CallTensor("torch.Tensor.q_per_channel_scales", nil, x)
 }
 
 // QPerChannelZeroPoints is the method q_per_channel_zero_points: given a Tensor
@@ -60,14 +60,14 @@ func (x *Tensor) QPerChannelScales() *Tensor {
 //
 //	x.q_per_channel_zero_points()
 func (x *Tensor) QPerChannelZeroPoints() *Tensor {
-	return As[*Tensor](x.callMethod("q_per_channel_zero_points"))
+	return CallTensor("torch.Tensor.q_per_channel_zero_points", nil, x)
 }
 
 // QScale is the method q_scale: given a Tensor quantized by linear(affine)
 // quantization, returns the scale of the underlying quantizer().
 //
 //	x.q_scale()
-func (x *Tensor) QScale() any { return x.callMethod("q_scale") }
+func (x *Tensor) QScale() any { return CallAny("torch.Tensor.q_scale", nil, x) }
 
 // QZeroPoint is the method q_zero_point: given a Tensor quantized by
 // linear(affine) quantization, returns the zero_point of the underlying
@@ -75,14 +75,14 @@ func (x *Tensor) QScale() any { return x.callMethod("q_scale") }
 //
 //	x.q_zero_point()
 func (x *Tensor) QZeroPoint() SymInt {
-	return As[SymInt](x.callMethod("q_zero_point"))
+	return As[SymInt](CallAny("torch.Tensor.q_zero_point", nil, x))
 }
 
 // Qscheme is the method qscheme: returns the quantization scheme of a given
 // QTensor.
 //
 //	x.qscheme()
-func (x *Tensor) Qscheme() any { return x.callMethod("qscheme") }
+func (x *Tensor) Qscheme() any { return CallAny("torch.Tensor.qscheme", nil, x) }
 
 // Quantile is the method quantile: computes the q-th quantiles of each row of
 // the x tensor along the dimension dim.
@@ -93,15 +93,14 @@ func (x *Tensor) Qscheme() any { return x.callMethod("qscheme") }
 //	x.quantile(Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
 //	x.quantile(float q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
 func (x *Tensor) Quantile(q any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("quantile", options, q))
+	return CallTensor("torch.Tensor.quantile", options, x, q)
 }
 
 // ChooseQparamsOptimized is torch.choose_qparams_optimized.
 //
 //	torch.choose_qparams_optimized(Tensor input, int numel, int n_bins, float ratio, int bit_width)
 func ChooseQparamsOptimized(input *Tensor, numel, nBins int, ratio float64, bitWidth int) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.choose_qparams_optimized", input, numel, nBins, ratio, bitWidth))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.choose_qparams_optimized", nil, input, numel, nBins, ratio, bitWidth)
 }
 
 // Dequantize is torch.dequantize: returns an fp32 Tensor by dequantizing a
@@ -111,7 +110,7 @@ func ChooseQparamsOptimized(input *Tensor, numel, nBins int, ratio float64, bitW
 //
 //	torch.dequantize(Tensor input)
 func Dequantize(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.dequantize", input))
+	return CallTensor("torch.dequantize", nil, input)
 }
 
 // DequantizeTensors is torch.dequantize in the form that returns Tensors.
@@ -120,14 +119,14 @@ func Dequantize(input *Tensor) *Tensor {
 //
 //	torch.dequantize(Tensor[] tensors)
 func DequantizeTensors(tensors Seq) Tensors {
-	return As[Tensors](callFunction("torch.dequantize", tensors.sequence()))
+	return CallTensors("torch.dequantize", nil, tensors)
 }
 
 // EmptyQuantized is torch.empty_quantized.
 //
 //	torch.empty_quantized(int[] size, Tensor qtensor, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func EmptyQuantized(size Ints, qtensor *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.empty_quantized", options, size, qtensor))
+	return CallTensor("torch.empty_quantized", options, size, qtensor)
 }
 
 // FakeQuantizePerChannelAffine is torch.fake_quantize_per_channel_affine:
@@ -139,7 +138,7 @@ func EmptyQuantized(size Ints, qtensor *Tensor, options ...any) *Tensor {
 //
 //	torch.fake_quantize_per_channel_affine(Tensor input, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max)
 func FakeQuantizePerChannelAffine(input, scale, zeroPoint *Tensor, axis, quantMin, quantMax int) *Tensor {
-	return As[*Tensor](callFunction("torch.fake_quantize_per_channel_affine", input, scale, zeroPoint, axis, quantMin, quantMax))
+	return CallTensor("torch.fake_quantize_per_channel_affine", nil, input, scale, zeroPoint, axis, quantMin, quantMax)
 }
 
 // FakeQuantizePerTensorAffine is torch.fake_quantize_per_tensor_affine: returns
@@ -151,7 +150,7 @@ func FakeQuantizePerChannelAffine(input, scale, zeroPoint *Tensor, axis, quantMi
 //	torch.fake_quantize_per_tensor_affine(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max)
 //	torch.fake_quantize_per_tensor_affine(Tensor input, float scale, int zero_point, int quant_min, int quant_max)
 func FakeQuantizePerTensorAffine(input *Tensor, scale, zeroPoint any, quantMin, quantMax int) *Tensor {
-	return As[*Tensor](callFunction("torch.fake_quantize_per_tensor_affine", input, scale, zeroPoint, quantMin, quantMax))
+	return CallTensor("torch.fake_quantize_per_tensor_affine", nil, input, scale, zeroPoint, quantMin, quantMax)
 }
 
 // FbgemmLinearFp16Weight is torch.fbgemm_linear_fp16_weight.
@@ -159,7 +158,7 @@ func FakeQuantizePerTensorAffine(input *Tensor, scale, zeroPoint any, quantMin, 
 //	torch.fbgemm_linear_fp16_weight(Tensor input, Tensor packed_weight, Tensor bias)
 //	torch.fbgemm_linear_fp16_weight(Tensor input, Tensor packed_weight, Tensor bias, Tensor output)
 func FbgemmLinearFp16Weight(input, packedWeight, bias *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.fbgemm_linear_fp16_weight", options, input, packedWeight, bias))
+	return CallTensor("torch.fbgemm_linear_fp16_weight", options, input, packedWeight, bias)
 }
 
 // FbgemmLinearFp16WeightFp32Activation is
@@ -168,14 +167,14 @@ func FbgemmLinearFp16Weight(input, packedWeight, bias *Tensor, options ...any) *
 //	torch.fbgemm_linear_fp16_weight_fp32_activation(Tensor input, Tensor packed_weight, Tensor? bias)
 //	torch.fbgemm_linear_fp16_weight_fp32_activation(Tensor input, Tensor packed_weight, Tensor? bias, Tensor output)
 func FbgemmLinearFp16WeightFp32Activation(input, packedWeight, bias *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.fbgemm_linear_fp16_weight_fp32_activation", options, input, packedWeight, bias))
+	return CallTensor("torch.fbgemm_linear_fp16_weight_fp32_activation", options, input, packedWeight, bias)
 }
 
 // FbgemmLinearInt8Weight is torch.fbgemm_linear_int8_weight.
 //
 //	torch.fbgemm_linear_int8_weight(Tensor input, Tensor weight, Tensor packed, Tensor col_offsets, Number weight_scale, Number weight_zero_point, Tensor bias)
 func FbgemmLinearInt8Weight(input, weight, packed, colOffsets *Tensor, weightScale, weightZeroPoint any, bias *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.fbgemm_linear_int8_weight", input, weight, packed, colOffsets, weightScale, weightZeroPoint, bias))
+	return CallTensor("torch.fbgemm_linear_int8_weight", nil, input, weight, packed, colOffsets, weightScale, weightZeroPoint, bias)
 }
 
 // FbgemmLinearInt8WeightFp32Activation is
@@ -183,21 +182,21 @@ func FbgemmLinearInt8Weight(input, weight, packed, colOffsets *Tensor, weightSca
 //
 //	torch.fbgemm_linear_int8_weight_fp32_activation(Tensor input, Tensor weight, Tensor packed, Tensor col_offsets, Number weight_scale, Number weight_zero_point, Tensor bias)
 func FbgemmLinearInt8WeightFp32Activation(input, weight, packed, colOffsets *Tensor, weightScale, weightZeroPoint any, bias *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.fbgemm_linear_int8_weight_fp32_activation", input, weight, packed, colOffsets, weightScale, weightZeroPoint, bias))
+	return CallTensor("torch.fbgemm_linear_int8_weight_fp32_activation", nil, input, weight, packed, colOffsets, weightScale, weightZeroPoint, bias)
 }
 
 // FbgemmLinearQuantizeWeight is torch.fbgemm_linear_quantize_weight.
 //
 //	torch.fbgemm_linear_quantize_weight(Tensor input)
 func FbgemmLinearQuantizeWeight(input *Tensor) any {
-	return callFunction("torch.fbgemm_linear_quantize_weight", input)
+	return CallAny("torch.fbgemm_linear_quantize_weight", nil, input)
 }
 
 // FbgemmPackGemmMatrixFp16 is torch.fbgemm_pack_gemm_matrix_fp16.
 //
 //	torch.fbgemm_pack_gemm_matrix_fp16(Tensor input)
 func FbgemmPackGemmMatrixFp16(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.fbgemm_pack_gemm_matrix_fp16", input))
+	return CallTensor("torch.fbgemm_pack_gemm_matrix_fp16", nil, input)
 }
 
 // FbgemmPackQuantizedMatrix is torch.fbgemm_pack_quantized_matrix.
@@ -205,14 +204,14 @@ func FbgemmPackGemmMatrixFp16(input *Tensor) *Tensor {
 //	torch.fbgemm_pack_quantized_matrix(Tensor input)
 //	torch.fbgemm_pack_quantized_matrix(Tensor input, int K, int N)
 func FbgemmPackQuantizedMatrix(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.fbgemm_pack_quantized_matrix", options, input))
+	return CallTensor("torch.fbgemm_pack_quantized_matrix", options, input)
 }
 
 // FusedMovingAvgObsFakeQuant is torch.fused_moving_avg_obs_fake_quant.
 //
 //	torch.fused_moving_avg_obs_fake_quant(Tensor input, Tensor observer_on, Tensor fake_quant_on, Tensor running_min, Tensor running_max, Tensor scale, Tensor zero_point, float averaging_const, int quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False)
 func FusedMovingAvgObsFakeQuant(input, observerOn, fakeQuantOn, runningMin, runningMax, scale, zeroPoint *Tensor, averagingConst float64, quantMin, quantMax, chAxis int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.fused_moving_avg_obs_fake_quant", options, input, observerOn, fakeQuantOn, runningMin, runningMax, scale, zeroPoint, averagingConst, quantMin, quantMax, chAxis))
+	return CallTensor("torch.fused_moving_avg_obs_fake_quant", options, input, observerOn, fakeQuantOn, runningMin, runningMax, scale, zeroPoint, averagingConst, quantMin, quantMax, chAxis)
 }
 
 // IntRepr is torch.int_repr.
@@ -221,7 +220,7 @@ func FusedMovingAvgObsFakeQuant(input, observerOn, fakeQuantOn, runningMin, runn
 //
 //	torch.int_repr(Tensor input)
 func IntRepr(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.int_repr", input))
+	return CallTensor("torch.int_repr", nil, input)
 }
 
 // Nanquantile is torch.nanquantile: this is a variant of torch.quantile that
@@ -234,40 +233,40 @@ func IntRepr(input *Tensor) *Tensor {
 //	torch.nanquantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor out=None)
 //	torch.nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor out=None)
 func Nanquantile(input *Tensor, q any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.nanquantile", options, input, q))
+	return CallTensor("torch.nanquantile", options, input, q)
 }
 
 // QPerChannelAxis is torch.q_per_channel_axis.
 //
 //	torch.q_per_channel_axis(Tensor input)
 func QPerChannelAxis(input *Tensor) SymInt {
-	return As[SymInt](callFunction("torch.q_per_channel_axis", input))
+	return As[SymInt](CallAny("torch.q_per_channel_axis", nil, input))
 }
 
 // QPerChannelScales is torch.q_per_channel_scales.
 //
 //	torch.q_per_channel_scales(Tensor input)
 func QPerChannelScales(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.q_per_channel_scales", input))
+	return CallTensor("torch.q_per_channel_scales", nil, input)
 }
 
 // QPerChannelZeroPoints is torch.q_per_channel_zero_points.
 //
 //	torch.q_per_channel_zero_points(Tensor input)
 func QPerChannelZeroPoints(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.q_per_channel_zero_points", input))
+	return CallTensor("torch.q_per_channel_zero_points", nil, input)
 }
 
 // QScale is torch.q_scale.
 //
 //	torch.q_scale(Tensor input)
-func QScale(input *Tensor) any { return callFunction("torch.q_scale", input) }
+func QScale(input *Tensor) any { return CallAny("torch.q_scale", nil, input) }
 
 // QZeroPoint is torch.q_zero_point.
 //
 //	torch.q_zero_point(Tensor input)
 func QZeroPoint(input *Tensor) SymInt {
-	return As[SymInt](callFunction("torch.q_zero_point", input))
+	return As[SymInt](CallAny("torch.q_zero_point", nil, input))
 }
 
 // Quantile is torch.quantile: computes the q-th quantiles of each row of the
@@ -279,7 +278,7 @@ func QZeroPoint(input *Tensor) SymInt {
 //	torch.quantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor out=None)
 //	torch.quantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor out=None)
 func Quantile(input *Tensor, q any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.quantile", options, input, q))
+	return CallTensor("torch.quantile", options, input, q)
 }
 
 // QuantizePerChannel is torch.quantize_per_channel: converts a float tensor to
@@ -289,7 +288,7 @@ func Quantile(input *Tensor, q any, options ...any) *Tensor {
 //
 //	torch.quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, dtype dtype)
 func QuantizePerChannel(input, scales, zeroPoints *Tensor, axis int, dtype DType) *Tensor {
-	return As[*Tensor](callFunction("torch.quantize_per_channel", input, scales, zeroPoints, axis, dtype))
+	return CallTensor("torch.quantize_per_channel", nil, input, scales, zeroPoints, axis, dtype)
 }
 
 // QuantizePerTensor is torch.quantize_per_tensor: converts a float tensor to a
@@ -300,7 +299,7 @@ func QuantizePerChannel(input, scales, zeroPoints *Tensor, axis int, dtype DType
 //	torch.quantize_per_tensor(Tensor input, Tensor scale, Tensor zero_point, dtype dtype)
 //	torch.quantize_per_tensor(Tensor input, float scale, int zero_point, dtype dtype)
 func QuantizePerTensor(input *Tensor, scale, zeroPoint any, dtype DType) *Tensor {
-	return As[*Tensor](callFunction("torch.quantize_per_tensor", input, scale, zeroPoint, dtype))
+	return CallTensor("torch.quantize_per_tensor", nil, input, scale, zeroPoint, dtype)
 }
 
 // QuantizePerTensorTensors is torch.quantize_per_tensor in the form that
@@ -310,7 +309,7 @@ func QuantizePerTensor(input *Tensor, scale, zeroPoint any, dtype DType) *Tensor
 //
 //	torch.quantize_per_tensor(Tensor[] tensors, Tensor scales, Tensor zero_points, dtype dtype)
 func QuantizePerTensorTensors(tensors Seq, scales, zeroPoints *Tensor, dtype DType) Tensors {
-	return As[Tensors](callFunction("torch.quantize_per_tensor", tensors.sequence(), scales, zeroPoints, dtype))
+	return CallTensors("torch.quantize_per_tensor", nil, tensors, scales, zeroPoints, dtype)
 }
 
 // QuantizePerTensorDynamic is torch.quantize_per_tensor_dynamic: converts a
@@ -321,7 +320,7 @@ func QuantizePerTensorTensors(tensors Seq, scales, zeroPoints *Tensor, dtype DTy
 //
 //	torch.quantize_per_tensor_dynamic(Tensor input, dtype dtype, bool reduce_range)
 func QuantizePerTensorDynamic(input *Tensor, dtype DType, reduceRange bool) *Tensor {
-	return As[*Tensor](callFunction("torch.quantize_per_tensor_dynamic", input, dtype, reduceRange))
+	return CallTensor("torch.quantize_per_tensor_dynamic", nil, input, dtype, reduceRange)
 }
 
 // QuantizedBatchNorm is torch.quantized_batch_norm: applies batch normalization
@@ -329,22 +328,21 @@ func QuantizePerTensorDynamic(input *Tensor, dtype DType, reduceRange bool) *Ten
 //
 //	torch.quantized_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor mean, Tensor var, float eps, float output_scale, int output_zero_point)
 func QuantizedBatchNorm(input, weight, bias, mean, variance *Tensor, eps, outputScale float64, outputZeroPoint int) *Tensor {
-	return As[*Tensor](callFunction("torch.quantized_batch_norm", input, weight, bias, mean, variance, eps, outputScale, outputZeroPoint))
+	return CallTensor("torch.quantized_batch_norm", nil, input, weight, bias, mean, variance, eps, outputScale, outputZeroPoint)
 }
 
 // QuantizedGruCell is torch.quantized_gru_cell.
 //
 //	torch.quantized_gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor packed_ih, Tensor packed_hh, Tensor col_offsets_ih, Tensor col_offsets_hh, Number scale_ih, Number scale_hh, Number zero_point_ih, Number zero_point_hh)
 func QuantizedGruCell(input, hx, wIh, wHh, bIh, bHh, packedIh, packedHh, colOffsetsIh, colOffsetsHh *Tensor, scaleIh, scaleHh, zeroPointIh, zeroPointHh any) *Tensor {
-	return As[*Tensor](callFunction("torch.quantized_gru_cell", input, hx, wIh, wHh, bIh, bHh, packedIh, packedHh, colOffsetsIh, colOffsetsHh, scaleIh, scaleHh, zeroPointIh, zeroPointHh))
+	return CallTensor("torch.quantized_gru_cell", nil, input, hx, wIh, wHh, bIh, bHh, packedIh, packedHh, colOffsetsIh, colOffsetsHh, scaleIh, scaleHh, zeroPointIh, zeroPointHh)
 }
 
 // QuantizedLstmCell is torch.quantized_lstm_cell.
 //
 //	torch.quantized_lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor packed_ih, Tensor packed_hh, Tensor col_offsets_ih, Tensor col_offsets_hh, Number scale_ih, Number scale_hh, Number zero_point_ih, Number zero_point_hh)
 func QuantizedLstmCell(input *Tensor, hx Seq, wIh, wHh, bIh, bHh, packedIh, packedHh, colOffsetsIh, colOffsetsHh *Tensor, scaleIh, scaleHh, zeroPointIh, zeroPointHh any) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.quantized_lstm_cell", input, hx.sequence(), wIh, wHh, bIh, bHh, packedIh, packedHh, colOffsetsIh, colOffsetsHh, scaleIh, scaleHh, zeroPointIh, zeroPointHh))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.quantized_lstm_cell", nil, input, hx, wIh, wHh, bIh, bHh, packedIh, packedHh, colOffsetsIh, colOffsetsHh, scaleIh, scaleHh, zeroPointIh, zeroPointHh)
 }
 
 // QuantizedMaxPool1d is torch.quantized_max_pool1d: applies a 1D max pooling
@@ -352,7 +350,7 @@ func QuantizedLstmCell(input *Tensor, hx Seq, wIh, wHh, bIh, bHh, packedIh, pack
 //
 //	torch.quantized_max_pool1d(Tensor input, int[1] kernel_size, int[1] stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False)
 func QuantizedMaxPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.quantized_max_pool1d", options, input, kernelSize))
+	return CallTensor("torch.quantized_max_pool1d", options, input, kernelSize)
 }
 
 // QuantizedMaxPool2d is torch.quantized_max_pool2d: applies a 2D max pooling
@@ -360,26 +358,26 @@ func QuantizedMaxPool1d(input *Tensor, kernelSize Ints, options ...any) *Tensor 
 //
 //	torch.quantized_max_pool2d(Tensor input, int[2] kernel_size, int[2] stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False)
 func QuantizedMaxPool2d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.quantized_max_pool2d", options, input, kernelSize))
+	return CallTensor("torch.quantized_max_pool2d", options, input, kernelSize)
 }
 
 // QuantizedMaxPool3d is torch.quantized_max_pool3d.
 //
 //	torch.quantized_max_pool3d(Tensor input, int[3] kernel_size, int[3] stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False)
 func QuantizedMaxPool3d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.quantized_max_pool3d", options, input, kernelSize))
+	return CallTensor("torch.quantized_max_pool3d", options, input, kernelSize)
 }
 
 // QuantizedRnnReluCell is torch.quantized_rnn_relu_cell.
 //
 //	torch.quantized_rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor packed_ih, Tensor packed_hh, Tensor col_offsets_ih, Tensor col_offsets_hh, Number scale_ih, Number scale_hh, Number zero_point_ih, Number zero_point_hh)
 func QuantizedRnnReluCell(input, hx, wIh, wHh, bIh, bHh, packedIh, packedHh, colOffsetsIh, colOffsetsHh *Tensor, scaleIh, scaleHh, zeroPointIh, zeroPointHh any) *Tensor {
-	return As[*Tensor](callFunction("torch.quantized_rnn_relu_cell", input, hx, wIh, wHh, bIh, bHh, packedIh, packedHh, colOffsetsIh, colOffsetsHh, scaleIh, scaleHh, zeroPointIh, zeroPointHh))
+	return CallTensor("torch.quantized_rnn_relu_cell", nil, input, hx, wIh, wHh, bIh, bHh, packedIh, packedHh, colOffsetsIh, colOffsetsHh, scaleIh, scaleHh, zeroPointIh, zeroPointHh)
 }
 
 // QuantizedRnnTanhCell is torch.quantized_rnn_tanh_cell.
 //
 //	torch.quantized_rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor packed_ih, Tensor packed_hh, Tensor col_offsets_ih, Tensor col_offsets_hh, Number scale_ih, Number scale_hh, Number zero_point_ih, Number zero_point_hh)
 func QuantizedRnnTanhCell(input, hx, wIh, wHh, bIh, bHh, packedIh, packedHh, colOffsetsIh, colOffsetsHh *Tensor, scaleIh, scaleHh, zeroPointIh, zeroPointHh any) *Tensor {
-	return As[*Tensor](callFunction("torch.quantized_rnn_tanh_cell", input, hx, wIh, wHh, bIh, bHh, packedIh, packedHh, colOffsetsIh, colOffsetsHh, scaleIh, scaleHh, zeroPointIh, zeroPointHh))
+	return CallTensor("torch.quantized_rnn_tanh_cell", nil, input, hx, wIh, wHh, bIh, bHh, packedIh, packedHh, colOffsetsIh, colOffsetsHh, scaleIh, scaleHh, zeroPointIh, zeroPointHh)
 }

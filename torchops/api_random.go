@@ -10,7 +10,7 @@ package torchops
 //	x.bernoulli(*, Generator? generator=None)
 //	x.bernoulli(float p, *, Generator? generator=None)
 func (x *Tensor) Bernoulli(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("bernoulli", options...))
+	return CallTensor("torch.Tensor.bernoulli", options, x)
 }
 
 // BernoulliInPlace is the method bernoulli_.
@@ -20,7 +20,7 @@ func (x *Tensor) Bernoulli(options ...any) *Tensor {
 //	x.bernoulli_(Tensor p, *, Generator? generator=None)
 //	x.bernoulli_(float p=0.5, *, Generator? generator=None)
 func (x *Tensor) BernoulliInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("bernoulli_", options...))
+	return CallTensor("torch.Tensor.bernoulli_", options, x)
 }
 
 // CauchyInPlace is the method cauchy_.
@@ -29,7 +29,7 @@ func (x *Tensor) BernoulliInPlace(options ...any) *Tensor {
 //
 //	x.cauchy_(float median=0, float sigma=1, *, Generator? generator=None)
 func (x *Tensor) CauchyInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cauchy_", options...))
+	return CallTensor("torch.Tensor.cauchy_", options, x)
 }
 
 // ExponentialInPlace is the method exponential_.
@@ -38,7 +38,7 @@ func (x *Tensor) CauchyInPlace(options ...any) *Tensor {
 //
 //	x.exponential_(float lambd=1, *, Generator? generator=None)
 func (x *Tensor) ExponentialInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("exponential_", options...))
+	return CallTensor("torch.Tensor.exponential_", options, x)
 }
 
 // GeometricInPlace is the method geometric_.
@@ -47,7 +47,7 @@ func (x *Tensor) ExponentialInPlace(options ...any) *Tensor {
 //
 //	x.geometric_(float p, *, Generator? generator=None)
 func (x *Tensor) GeometricInPlace(p float64, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("geometric_", options, p))
+	return CallTensor("torch.Tensor.geometric_", options, x, p)
 }
 
 // LogNormalInPlace is the method log_normal_.
@@ -56,7 +56,7 @@ func (x *Tensor) GeometricInPlace(p float64, options ...any) *Tensor {
 //
 //	x.log_normal_(float mean=1, float std=2, *, Generator? generator=None)
 func (x *Tensor) LogNormalInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("log_normal_", options...))
+	return CallTensor("torch.Tensor.log_normal_", options, x)
 }
 
 // Multinomial is the method multinomial: returns a tensor where each row
@@ -70,7 +70,7 @@ func (x *Tensor) LogNormalInPlace(options ...any) *Tensor {
 //
 //	x.multinomial(int num_samples, bool replacement=False, *, Generator? generator=None)
 func (x *Tensor) Multinomial(numSamples Int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("multinomial", options, numSamples))
+	return CallTensor("torch.Tensor.multinomial", options, x, numSamples)
 }
 
 // NormalInPlace is the method normal_: fills x tensor with elements samples
@@ -80,7 +80,7 @@ func (x *Tensor) Multinomial(numSamples Int, options ...any) *Tensor {
 //
 //	x.normal_(float mean=0, float std=1, *, Generator? generator=None)
 func (x *Tensor) NormalInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("normal_", options...))
+	return CallTensor("torch.Tensor.normal_", options, x)
 }
 
 // RandomInPlace is the method random_: fills x tensor with numbers sampled from
@@ -92,7 +92,7 @@ func (x *Tensor) NormalInPlace(options ...any) *Tensor {
 //	x.random_(int from, int? to, *, Generator? generator=None)
 //	x.random_(int to, *, Generator? generator=None)
 func (x *Tensor) RandomInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("random_", options...))
+	return CallTensor("torch.Tensor.random_", options, x)
 }
 
 // UniformInPlace is the method uniform_.
@@ -101,7 +101,7 @@ func (x *Tensor) RandomInPlace(options ...any) *Tensor {
 //
 //	x.uniform_(float from=0, float to=1, *, Generator? generator=None)
 func (x *Tensor) UniformInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("uniform_", options...))
+	return CallTensor("torch.Tensor.uniform_", options, x)
 }
 
 // Bernoulli is torch.bernoulli: draws binary random numbers (0 or 1) from a
@@ -112,7 +112,7 @@ func (x *Tensor) UniformInPlace(options ...any) *Tensor {
 //	torch.bernoulli(Tensor input, *, Generator? generator=None, Tensor out=None)
 //	torch.bernoulli(Tensor input, float p, *, Generator? generator=None)
 func Bernoulli(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.bernoulli", options, input))
+	return CallTensor("torch.bernoulli", options, input)
 }
 
 // Binomial is torch.binomial.
@@ -122,7 +122,7 @@ func Bernoulli(input *Tensor, options ...any) *Tensor {
 //
 //	torch.binomial(Tensor count, Tensor prob, Generator? generator=None)
 func Binomial(count, prob *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.binomial", options, count, prob))
+	return CallTensor("torch.binomial", options, count, prob)
 }
 
 // GetRngState is torch.get_rng_state: returns the random number generator state
@@ -130,14 +130,14 @@ func Binomial(count, prob *Tensor, options ...any) *Tensor {
 //
 //	torch.get_rng_state()
 func GetRngState() *Tensor {
-	return As[*Tensor](callFunction("torch.get_rng_state"))
+	return CallTensor("torch.get_rng_state", nil)
 }
 
 // InitialSeed is torch.initial_seed: returns the initial seed for generating
 // random numbers as a Python long.
 //
 //	torch.initial_seed()
-func InitialSeed() any { return callFunction("torch.initial_seed") }
+func InitialSeed() any { return CallAny("torch.initial_seed", nil) }
 
 // Multinomial is torch.multinomial: returns a tensor where each row contains
 // num_samples indices sampled from the multinomial (a stricter definition would
@@ -150,7 +150,7 @@ func InitialSeed() any { return callFunction("torch.initial_seed") }
 //
 //	torch.multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor out=None)
 func Multinomial(input *Tensor, numSamples Int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.multinomial", options, input, numSamples))
+	return CallTensor("torch.multinomial", options, input, numSamples)
 }
 
 // Normal is torch.normal: returns a tensor of random numbers drawn from
@@ -164,7 +164,7 @@ func Multinomial(input *Tensor, numSamples Int, options ...any) *Tensor {
 //	torch.normal(float mean, Tensor std, *, Generator? generator=None, Tensor out=None)
 //	torch.normal(float mean, float std, int[] size, *, Generator? generator=None, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Normal(mean any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.normal", options, mean))
+	return CallTensor("torch.normal", options, mean)
 }
 
 // Poisson is torch.poisson: returns a tensor of the same size as input with
@@ -175,7 +175,7 @@ func Normal(mean any, options ...any) *Tensor {
 //
 //	torch.poisson(Tensor input, Generator? generator=None)
 func Poisson(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.poisson", options, input))
+	return CallTensor("torch.poisson", options, input)
 }
 
 // RandLike is torch.rand_like: returns a tensor with the same size as input
@@ -189,7 +189,7 @@ func Poisson(input *Tensor, options ...any) *Tensor {
 //	torch.rand_like(Tensor input, *, Generator? generator, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.rand_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func RandLike(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.rand_like", options, input))
+	return CallTensor("torch.rand_like", options, input)
 }
 
 // Randint is torch.randint: returns a tensor filled with random integers
@@ -202,7 +202,7 @@ func RandLike(input *Tensor, options ...any) *Tensor {
 //	torch.randint(int low, int high, int[] size, *, Generator? generator, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.randint(int low, int high, int[] size, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Randint(high Int, size any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.randint", options, high, size))
+	return CallTensor("torch.randint", options, high, size)
 }
 
 // RandintLike is torch.randint_like: returns a tensor with the same shape as
@@ -218,7 +218,7 @@ func Randint(high Int, size any, options ...any) *Tensor {
 //	torch.randint_like(Tensor input, int high, *, Generator? generator, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.randint_like(Tensor input, int high, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func RandintLike(input *Tensor, low any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.randint_like", options, input, low))
+	return CallTensor("torch.randint_like", options, input, low)
 }
 
 // RandnLike is torch.randn_like: returns a tensor with the same size as input
@@ -230,7 +230,7 @@ func RandintLike(input *Tensor, low any, options ...any) *Tensor {
 //	torch.randn_like(Tensor input, *, Generator? generator, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.randn_like(Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func RandnLike(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.randn_like", options, input))
+	return CallTensor("torch.randn_like", options, input)
 }
 
 // Randperm is torch.randperm: returns a random permutation of integers from 0
@@ -241,7 +241,7 @@ func RandnLike(input *Tensor, options ...any) *Tensor {
 //	torch.randperm(int n, *, Generator? generator, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.randperm(int n, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Randperm(n Int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.randperm", options, n))
+	return CallTensor("torch.randperm", options, n)
 }
 
 // Rrelu is torch.rrelu.
@@ -250,7 +250,7 @@ func Randperm(n Int, options ...any) *Tensor {
 //
 //	torch.rrelu(Tensor input, Number lower=0.125, Number upper=0.3333333333333333, bool training=False, Generator? generator=None)
 func Rrelu(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.rrelu", options, input))
+	return CallTensor("torch.rrelu", options, input)
 }
 
 // RreluInPlace is torch.rrelu_: in-place version of rrelu.
@@ -259,16 +259,16 @@ func Rrelu(input *Tensor, options ...any) *Tensor {
 //
 //	torch.rrelu_(Tensor input, Number lower=0.125, Number upper=0.3333333333333333, bool training=False, Generator? generator=None)
 func RreluInPlace(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.rrelu_", options, input))
+	return CallTensor("torch.rrelu_", options, input)
 }
 
 // Seed is torch.seed: sets the seed for generating random numbers to a
 // non-deterministic random number on all devices.
 //
 //	torch.seed()
-func Seed() any { return callFunction("torch.seed") }
+func Seed() any { return CallAny("torch.seed", nil) }
 
 // SetRngState is torch.set_rng_state: sets the random number generator state.
 //
 //	torch.set_rng_state(new_state: Tensor)
-func SetRngState(newState *Tensor) { callFunction("torch.set_rng_state", newState) }
+func SetRngState(newState *Tensor) { CallAny("torch.set_rng_state", nil, newState) }

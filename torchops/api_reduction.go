@@ -11,7 +11,7 @@ package torchops
 //	x.all(int[]? dim=None, bool keepdim=False)
 //	x.all(int dim, bool keepdim=False)
 func (x *Tensor) All(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("all", options...))
+	return CallTensor("torch.Tensor.all", options, x)
 }
 
 // Amax is the method amax: returns the maximum value of each slice of the x
@@ -22,7 +22,7 @@ func (x *Tensor) All(options ...any) *Tensor {
 //
 //	x.amax(int[1] dim=None, bool keepdim=False)
 func (x *Tensor) Amax(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("amax", options...))
+	return CallTensor("torch.Tensor.amax", options, x)
 }
 
 // Amin is the method amin: returns the minimum value of each slice of the x
@@ -33,7 +33,7 @@ func (x *Tensor) Amax(options ...any) *Tensor {
 //
 //	x.amin(int[1] dim=None, bool keepdim=False)
 func (x *Tensor) Amin(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("amin", options...))
+	return CallTensor("torch.Tensor.amin", options, x)
 }
 
 // Aminmax is the method aminmax: computes the minimum and maximum values of the
@@ -44,8 +44,7 @@ func (x *Tensor) Amin(options ...any) *Tensor {
 //
 //	x.aminmax(*, int? dim=None, bool keepdim=False)
 func (x *Tensor) Aminmax(options ...any) (min, max *Tensor) {
-	list := As[Tensors](x.callMethod("aminmax", options...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.aminmax", options, x)
 }
 
 // Any is the method any: tests if any element in x evaluates to True.
@@ -57,7 +56,7 @@ func (x *Tensor) Aminmax(options ...any) (min, max *Tensor) {
 //	x.any(int[]? dim=None, bool keepdim=False)
 //	x.any(int dim, bool keepdim=False)
 func (x *Tensor) Any(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("any", options...))
+	return CallTensor("torch.Tensor.any", options, x)
 }
 
 // Argmin is the method argmin: returns the indices of the minimum value(s) of
@@ -68,7 +67,7 @@ func (x *Tensor) Any(options ...any) *Tensor {
 //
 //	x.argmin(int? dim=None, bool keepdim=False)
 func (x *Tensor) Argmin(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("argmin", options...))
+	return CallTensor("torch.Tensor.argmin", options, x)
 }
 
 // Argsort is the method argsort: returns the indices that sort a tensor along a
@@ -79,7 +78,7 @@ func (x *Tensor) Argmin(options ...any) *Tensor {
 //	x.argsort(*, bool stable, int dim=-1, bool descending=False)
 //	x.argsort(int dim=-1, bool descending=False)
 func (x *Tensor) Argsort(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("argsort", options...))
+	return CallTensor("torch.Tensor.argsort", options, x)
 }
 
 // Bincount is the method bincount: count the frequency of each value in an
@@ -90,7 +89,7 @@ func (x *Tensor) Argsort(options ...any) *Tensor {
 //
 //	x.bincount(Tensor? weights=None, int minlength=0)
 func (x *Tensor) Bincount(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("bincount", options...))
+	return CallTensor("torch.Tensor.bincount", options, x)
 }
 
 // Corrcoef is the method corrcoef: estimates the Pearson product-moment
@@ -102,7 +101,7 @@ func (x *Tensor) Bincount(options ...any) *Tensor {
 //
 //	x.corrcoef()
 func (x *Tensor) Corrcoef() *Tensor {
-	return As[*Tensor](x.callMethod("corrcoef"))
+	return CallTensor("torch.Tensor.corrcoef", nil, x)
 }
 
 // Cov is the method cov: estimates the covariance matrix of the variables given
@@ -114,7 +113,7 @@ func (x *Tensor) Corrcoef() *Tensor {
 //
 //	x.cov(*, int correction=1, Tensor? fweights=None, Tensor? aweights=None)
 func (x *Tensor) Cov(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("cov", options...))
+	return CallTensor("torch.Tensor.cov", options, x)
 }
 
 // Cummax is the method cummax: returns a namedtuple (values, indices) where
@@ -124,8 +123,7 @@ func (x *Tensor) Cov(options ...any) *Tensor {
 //
 //	x.cummax(int dim)
 func (x *Tensor) Cummax(dim int) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethod("cummax", dim))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.cummax", nil, x, dim)
 }
 
 // Cummin is the method cummin: returns a namedtuple (values, indices) where
@@ -135,8 +133,7 @@ func (x *Tensor) Cummax(dim int) (values, indices *Tensor) {
 //
 //	x.cummin(int dim)
 func (x *Tensor) Cummin(dim int) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethod("cummin", dim))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.cummin", nil, x, dim)
 }
 
 // Cumprod is the method cumprod: returns the cumulative product of elements of
@@ -146,7 +143,7 @@ func (x *Tensor) Cummin(dim int) (values, indices *Tensor) {
 //
 //	x.cumprod(int dim, *, dtype? dtype=None)
 func (x *Tensor) Cumprod(dim int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("cumprod", options, dim))
+	return CallTensor("torch.Tensor.cumprod", options, x, dim)
 }
 
 // CumprodInPlace is the method cumprod_: in-place version of Tensor.cumprod.
@@ -155,7 +152,7 @@ func (x *Tensor) Cumprod(dim int, options ...any) *Tensor {
 //
 //	x.cumprod_(int dim, *, dtype? dtype=None)
 func (x *Tensor) CumprodInPlace(dim int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("cumprod_", options, dim))
+	return CallTensor("torch.Tensor.cumprod_", options, x, dim)
 }
 
 // Cumsum is the method cumsum: returns the cumulative sum of elements of x in
@@ -165,7 +162,7 @@ func (x *Tensor) CumprodInPlace(dim int, options ...any) *Tensor {
 //
 //	x.cumsum(int dim, *, dtype? dtype=None)
 func (x *Tensor) Cumsum(dim int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("cumsum", options, dim))
+	return CallTensor("torch.Tensor.cumsum", options, x, dim)
 }
 
 // CumsumInPlace is the method cumsum_: in-place version of Tensor.cumsum.
@@ -174,7 +171,7 @@ func (x *Tensor) Cumsum(dim int, options ...any) *Tensor {
 //
 //	x.cumsum_(int dim, *, dtype? dtype=None)
 func (x *Tensor) CumsumInPlace(dim int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("cumsum_", options, dim))
+	return CallTensor("torch.Tensor.cumsum_", options, x, dim)
 }
 
 // Diff is the method diff: computes the n-th forward difference along the given
@@ -185,7 +182,7 @@ func (x *Tensor) CumsumInPlace(dim int, options ...any) *Tensor {
 //
 //	x.diff(int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None)
 func (x *Tensor) Diff(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("diff", options...))
+	return CallTensor("torch.Tensor.diff", options, x)
 }
 
 // HashTensor is the method hash_tensor: returns a hash of all elements in the x
@@ -196,7 +193,7 @@ func (x *Tensor) Diff(options ...any) *Tensor {
 //
 //	x.hash_tensor(int[1] dim=None, *, bool keepdim=False, int mode=0)
 func (x *Tensor) HashTensor(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("hash_tensor", options...))
+	return CallTensor("torch.Tensor.hash_tensor", options, x)
 }
 
 // Histc is the method histc: computes the histogram of a tensor.
@@ -205,7 +202,7 @@ func (x *Tensor) HashTensor(options ...any) *Tensor {
 //
 //	x.histc(int bins=100, Number min=0, Number max=0)
 func (x *Tensor) Histc(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("histc", options...))
+	return CallTensor("torch.Tensor.histc", options, x)
 }
 
 // Histogram is the method histogram: computes a histogram of the values in a
@@ -216,8 +213,7 @@ func (x *Tensor) Histc(options ...any) *Tensor {
 //	x.histogram(Tensor bins, *, Tensor? weight=None, bool density=False)
 //	x.histogram(int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False)
 func (x *Tensor) Histogram(options ...any) (hist, binEdges *Tensor) {
-	list := As[Tensors](x.callMethod("histogram", options...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.histogram", options, x)
 }
 
 // Kthvalue is the method kthvalue: returns a namedtuple (values, indices) where
@@ -229,8 +225,7 @@ func (x *Tensor) Histogram(options ...any) (hist, binEdges *Tensor) {
 //
 //	x.kthvalue(int k, int dim=-1, bool keepdim=False)
 func (x *Tensor) Kthvalue(k Int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethodWith("kthvalue", options, k))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.kthvalue", options, x, k)
 }
 
 // Logcumsumexp is the method logcumsumexp: returns the logarithm of the
@@ -241,7 +236,7 @@ func (x *Tensor) Kthvalue(k Int, options ...any) (values, indices *Tensor) {
 //
 //	x.logcumsumexp(int dim)
 func (x *Tensor) Logcumsumexp(dim int) *Tensor {
-	return As[*Tensor](x.callMethod("logcumsumexp", dim))
+	return CallTensor("torch.Tensor.logcumsumexp", nil, x, dim)
 }
 
 // Logsumexp is the method logsumexp: returns the log of summed exponentials of
@@ -252,7 +247,7 @@ func (x *Tensor) Logcumsumexp(dim int) *Tensor {
 //
 //	x.logsumexp(int[1] dim, bool keepdim=False)
 func (x *Tensor) Logsumexp(dim Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("logsumexp", options, dim))
+	return CallTensor("torch.Tensor.logsumexp", options, x, dim)
 }
 
 // Max is the method max: returns the maximum value of all elements in the x
@@ -265,7 +260,7 @@ func (x *Tensor) Logsumexp(dim Ints, options ...any) *Tensor {
 //	x.max()
 //	x.max(Tensor other)
 func (x *Tensor) Max(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("max", options...))
+	return CallTensor("torch.Tensor.max", options, x)
 }
 
 // MaxDim is the method max in the form that returns values and indices.
@@ -276,8 +271,7 @@ func (x *Tensor) Max(options ...any) *Tensor {
 //
 //	x.max(int dim, bool keepdim=False)
 func (x *Tensor) MaxDim(dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethodWith("max", options, dim))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.max", options, x, dim)
 }
 
 // Median is the method median: returns the median of the values in x.
@@ -287,7 +281,7 @@ func (x *Tensor) MaxDim(dim int, options ...any) (values, indices *Tensor) {
 //
 //	x.median()
 func (x *Tensor) Median() *Tensor {
-	return As[*Tensor](x.callMethod("median"))
+	return CallTensor("torch.Tensor.median", nil, x)
 }
 
 // MedianDim is the method median in the form that returns values and indices.
@@ -297,8 +291,7 @@ func (x *Tensor) Median() *Tensor {
 //
 //	x.median(int dim, bool keepdim=False)
 func (x *Tensor) MedianDim(dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethodWith("median", options, dim))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.median", options, x, dim)
 }
 
 // Min is the method min: returns the minimum value of all elements in the x
@@ -311,7 +304,7 @@ func (x *Tensor) MedianDim(dim int, options ...any) (values, indices *Tensor) {
 //	x.min()
 //	x.min(Tensor other)
 func (x *Tensor) Min(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("min", options...))
+	return CallTensor("torch.Tensor.min", options, x)
 }
 
 // MinDim is the method min in the form that returns values and indices.
@@ -322,8 +315,7 @@ func (x *Tensor) Min(options ...any) *Tensor {
 //
 //	x.min(int dim, bool keepdim=False)
 func (x *Tensor) MinDim(dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethodWith("min", options, dim))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.min", options, x, dim)
 }
 
 // Mode is the method mode: returns a namedtuple (values, indices) where values
@@ -336,8 +328,7 @@ func (x *Tensor) MinDim(dim int, options ...any) (values, indices *Tensor) {
 //
 //	x.mode(int dim=-1, bool keepdim=False)
 func (x *Tensor) Mode(options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethod("mode", options...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.mode", options, x)
 }
 
 // Msort is the method msort: sorts the elements of the x tensor along its first
@@ -347,7 +338,7 @@ func (x *Tensor) Mode(options ...any) (values, indices *Tensor) {
 //
 //	x.msort()
 func (x *Tensor) Msort() *Tensor {
-	return As[*Tensor](x.callMethod("msort"))
+	return CallTensor("torch.Tensor.msort", nil, x)
 }
 
 // Nanmean is the method nanmean: computes the mean of all non-NaN elements
@@ -358,7 +349,7 @@ func (x *Tensor) Msort() *Tensor {
 //
 //	x.nanmean(int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None)
 func (x *Tensor) Nanmean(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("nanmean", options...))
+	return CallTensor("torch.Tensor.nanmean", options, x)
 }
 
 // Nanmedian is the method nanmedian: returns the median of the values in x,
@@ -369,7 +360,7 @@ func (x *Tensor) Nanmean(options ...any) *Tensor {
 //
 //	x.nanmedian()
 func (x *Tensor) Nanmedian() *Tensor {
-	return As[*Tensor](x.callMethod("nanmedian"))
+	return CallTensor("torch.Tensor.nanmedian", nil, x)
 }
 
 // NanmedianDim is the method nanmedian in the form that returns values and
@@ -380,8 +371,7 @@ func (x *Tensor) Nanmedian() *Tensor {
 //
 //	x.nanmedian(int dim, bool keepdim=False)
 func (x *Tensor) NanmedianDim(dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethodWith("nanmedian", options, dim))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.nanmedian", options, x, dim)
 }
 
 // Nansum is the method nansum: returns the sum of all elements, treating Not a
@@ -392,7 +382,7 @@ func (x *Tensor) NanmedianDim(dim int, options ...any) (values, indices *Tensor)
 //
 //	x.nansum(int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None)
 func (x *Tensor) Nansum(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("nansum", options...))
+	return CallTensor("torch.Tensor.nansum", options, x)
 }
 
 // Prod is the method prod: returns the product of all elements in the x tensor.
@@ -403,7 +393,7 @@ func (x *Tensor) Nansum(options ...any) *Tensor {
 //	x.prod(*, dtype? dtype=None)
 //	x.prod(int dim, bool keepdim=False, *, dtype? dtype=None)
 func (x *Tensor) Prod(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("prod", options...))
+	return CallTensor("torch.Tensor.prod", options, x)
 }
 
 // Sort is the method sort: sorts the elements of the x tensor along a given
@@ -414,8 +404,7 @@ func (x *Tensor) Prod(options ...any) *Tensor {
 //	x.sort(*, bool? stable, int dim=-1, bool descending=False)
 //	x.sort(int dim=-1, bool descending=False)
 func (x *Tensor) Sort(options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethod("sort", options...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.sort", options, x)
 }
 
 // Std is the method std: calculates the standard deviation over the dimensions
@@ -429,7 +418,7 @@ func (x *Tensor) Sort(options ...any) (values, indices *Tensor) {
 //	x.std(int[1]? dim=None, *, Number? correction=None, bool keepdim=False)
 //	x.std(bool unbiased=True)
 func (x *Tensor) Std(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("std", options...))
+	return CallTensor("torch.Tensor.std", options, x)
 }
 
 // SumToSize is the method sum_to_size: sum this tensor to size. size must be
@@ -439,7 +428,7 @@ func (x *Tensor) Std(options ...any) *Tensor {
 //
 //	x.sum_to_size(int[] size)
 func (x *Tensor) SumToSize(size ...Int) *Tensor {
-	return As[*Tensor](x.callMethod("sum_to_size", size...))
+	return CallTensor("torch.Tensor.sum_to_size", size, x)
 }
 
 // Topk is the method topk: returns the k largest elements of the given x tensor
@@ -450,8 +439,7 @@ func (x *Tensor) SumToSize(size ...Int) *Tensor {
 //
 //	x.topk(int k, int dim=-1, bool largest=True, bool sorted=True)
 func (x *Tensor) Topk(k Int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](x.callMethodWith("topk", options, k))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.topk", options, x, k)
 }
 
 // Unique is the method unique: returns the unique elements of the x tensor.
@@ -462,7 +450,7 @@ func (x *Tensor) Topk(k Int, options ...any) (values, indices *Tensor) {
 //
 //	x.unique(sorted = True, return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) Unique(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("unique", options...))
+	return CallTensor("torch.Tensor.unique", options, x)
 }
 
 // UniqueInverse is the method unique with return_inverse=true: returns the
@@ -474,8 +462,7 @@ func (x *Tensor) Unique(options ...any) *Tensor {
 //
 //	x.unique(sorted = True, return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueInverse(options ...any) (output, inverse *Tensor) {
-	list := As[Tensors](x.callMethod("unique", append(with(options), Kw("return_inverse", true))...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.unique", append(options[:len(options):len(options)], Kw("return_inverse", true)), x)
 }
 
 // UniqueCounts is the method unique with return_counts=true: returns the unique
@@ -487,8 +474,7 @@ func (x *Tensor) UniqueInverse(options ...any) (output, inverse *Tensor) {
 //
 //	x.unique(sorted = True, return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueCounts(options ...any) (output, counts *Tensor) {
-	list := As[Tensors](x.callMethod("unique", append(with(options), Kw("return_counts", true))...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.unique", append(options[:len(options):len(options)], Kw("return_counts", true)), x)
 }
 
 // UniqueAll is the method unique with return_inverse=true and
@@ -500,8 +486,7 @@ func (x *Tensor) UniqueCounts(options ...any) (output, counts *Tensor) {
 //
 //	x.unique(sorted = True, return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueAll(options ...any) (output, inverse, counts *Tensor) {
-	list := As[Tensors](x.callMethod("unique", append(with(options), Kw("return_inverse", true), Kw("return_counts", true))...))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.Tensor.unique", append(options[:len(options):len(options)], Kw("return_inverse", true), Kw("return_counts", true)), x)
 }
 
 // UniqueConsecutive is the method unique_consecutive: eliminates all but the
@@ -513,7 +498,7 @@ func (x *Tensor) UniqueAll(options ...any) (output, inverse, counts *Tensor) {
 //
 //	x.unique_consecutive(return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueConsecutive(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("unique_consecutive", options...))
+	return CallTensor("torch.Tensor.unique_consecutive", options, x)
 }
 
 // UniqueConsecutiveInverse is the method unique_consecutive with
@@ -526,8 +511,7 @@ func (x *Tensor) UniqueConsecutive(options ...any) *Tensor {
 //
 //	x.unique_consecutive(return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueConsecutiveInverse(options ...any) (output, inverse *Tensor) {
-	list := As[Tensors](x.callMethod("unique_consecutive", append(with(options), Kw("return_inverse", true))...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.unique_consecutive", append(options[:len(options):len(options)], Kw("return_inverse", true)), x)
 }
 
 // UniqueConsecutiveCounts is the method unique_consecutive with
@@ -540,8 +524,7 @@ func (x *Tensor) UniqueConsecutiveInverse(options ...any) (output, inverse *Tens
 //
 //	x.unique_consecutive(return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueConsecutiveCounts(options ...any) (output, counts *Tensor) {
-	list := As[Tensors](x.callMethod("unique_consecutive", append(with(options), Kw("return_counts", true))...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.Tensor.unique_consecutive", append(options[:len(options):len(options)], Kw("return_counts", true)), x)
 }
 
 // UniqueConsecutiveAll is the method unique_consecutive with
@@ -554,8 +537,7 @@ func (x *Tensor) UniqueConsecutiveCounts(options ...any) (output, counts *Tensor
 //
 //	x.unique_consecutive(return_inverse = False, return_counts = False, dim = None)
 func (x *Tensor) UniqueConsecutiveAll(options ...any) (output, inverse, counts *Tensor) {
-	list := As[Tensors](x.callMethod("unique_consecutive", append(with(options), Kw("return_inverse", true), Kw("return_counts", true))...))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.Tensor.unique_consecutive", append(options[:len(options):len(options)], Kw("return_inverse", true), Kw("return_counts", true)), x)
 }
 
 // Var is the method var: calculates the variance over the dimensions specified
@@ -569,7 +551,7 @@ func (x *Tensor) UniqueConsecutiveAll(options ...any) (output, inverse, counts *
 //	x.var(int[1]? dim=None, *, Number? correction=None, bool keepdim=False)
 //	x.var(bool unbiased=True)
 func (x *Tensor) Var(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("var", options...))
+	return CallTensor("torch.Tensor.var", options, x)
 }
 
 // All is torch.all: tests if all elements in input evaluate to True.
@@ -581,7 +563,7 @@ func (x *Tensor) Var(options ...any) *Tensor {
 //	torch.all(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor out=None)
 //	torch.all(Tensor input, int dim, bool keepdim=False, *, Tensor out=None)
 func All(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.all", options, input))
+	return CallTensor("torch.all", options, input)
 }
 
 // Amax is torch.amax: returns the maximum value of each slice of the input
@@ -592,7 +574,7 @@ func All(input *Tensor, options ...any) *Tensor {
 //
 //	torch.amax(Tensor input, int[1] dim=None, bool keepdim=False, *, Tensor out=None)
 func Amax(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.amax", options, input))
+	return CallTensor("torch.amax", options, input)
 }
 
 // Amin is torch.amin: returns the minimum value of each slice of the input
@@ -603,7 +585,7 @@ func Amax(input *Tensor, options ...any) *Tensor {
 //
 //	torch.amin(Tensor input, int[1] dim=None, bool keepdim=False, *, Tensor out=None)
 func Amin(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.amin", options, input))
+	return CallTensor("torch.amin", options, input)
 }
 
 // Aminmax is torch.aminmax: computes the minimum and maximum values of the
@@ -614,8 +596,7 @@ func Amin(input *Tensor, options ...any) *Tensor {
 //
 //	torch.aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor[2] out=None)
 func Aminmax(input *Tensor, options ...any) (min, max *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.aminmax", options, input))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.aminmax", options, input)
 }
 
 // Any is torch.any: tests if any element in input evaluates to True.
@@ -627,7 +608,7 @@ func Aminmax(input *Tensor, options ...any) (min, max *Tensor) {
 //	torch.any(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor out=None)
 //	torch.any(Tensor input, int dim, bool keepdim=False, *, Tensor out=None)
 func Any(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.any", options, input))
+	return CallTensor("torch.any", options, input)
 }
 
 // Argmax is torch.argmax: returns the indices of the maximum value of all
@@ -638,7 +619,7 @@ func Any(input *Tensor, options ...any) *Tensor {
 //
 //	torch.argmax(Tensor input, int? dim=None, bool keepdim=False, *, Tensor out=None)
 func Argmax(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.argmax", options, input))
+	return CallTensor("torch.argmax", options, input)
 }
 
 // Argmin is torch.argmin: returns the indices of the minimum value(s) of the
@@ -649,7 +630,7 @@ func Argmax(input *Tensor, options ...any) *Tensor {
 //
 //	torch.argmin(Tensor input, int? dim=None, bool keepdim=False, *, Tensor out=None)
 func Argmin(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.argmin", options, input))
+	return CallTensor("torch.argmin", options, input)
 }
 
 // Argsort is torch.argsort: returns the indices that sort a tensor along a
@@ -660,7 +641,7 @@ func Argmin(input *Tensor, options ...any) *Tensor {
 //	torch.argsort(Tensor input, *, bool stable, int dim=-1, bool descending=False, Tensor out=None)
 //	torch.argsort(Tensor input, int dim=-1, bool descending=False)
 func Argsort(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.argsort", options, input))
+	return CallTensor("torch.argsort", options, input)
 }
 
 // Bincount is torch.bincount: count the frequency of each value in an array of
@@ -671,7 +652,7 @@ func Argsort(input *Tensor, options ...any) *Tensor {
 //
 //	torch.bincount(Tensor input, Tensor? weights=None, int minlength=0)
 func Bincount(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.bincount", options, input))
+	return CallTensor("torch.bincount", options, input)
 }
 
 // Corrcoef is torch.corrcoef: estimates the Pearson product-moment correlation
@@ -683,7 +664,7 @@ func Bincount(input *Tensor, options ...any) *Tensor {
 //
 //	torch.corrcoef(Tensor input)
 func Corrcoef(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.corrcoef", input))
+	return CallTensor("torch.corrcoef", nil, input)
 }
 
 // Cov is torch.cov: estimates the covariance matrix of the variables given by
@@ -695,7 +676,7 @@ func Corrcoef(input *Tensor) *Tensor {
 //
 //	torch.cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)
 func Cov(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.cov", options, input))
+	return CallTensor("torch.cov", options, input)
 }
 
 // Cummax is torch.cummax: returns a namedtuple (values, indices) where values
@@ -706,8 +687,7 @@ func Cov(input *Tensor, options ...any) *Tensor {
 //
 //	torch.cummax(Tensor input, int dim, *, Tensor[2] out=None)
 func Cummax(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.cummax", options, input, dim))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.cummax", options, input, dim)
 }
 
 // Cummin is torch.cummin: returns a namedtuple (values, indices) where values
@@ -718,8 +698,7 @@ func Cummax(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
 //
 //	torch.cummin(Tensor input, int dim, *, Tensor[2] out=None)
 func Cummin(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.cummin", options, input, dim))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.cummin", options, input, dim)
 }
 
 // Cumprod is torch.cumprod: returns the cumulative product of elements of input
@@ -729,7 +708,7 @@ func Cummin(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
 //
 //	torch.cumprod(Tensor input, int dim, *, dtype? dtype=None, Tensor out=None)
 func Cumprod(input *Tensor, dim int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.cumprod", options, input, dim))
+	return CallTensor("torch.cumprod", options, input, dim)
 }
 
 // Cumsum is torch.cumsum: returns the cumulative sum of elements of input in
@@ -739,7 +718,7 @@ func Cumprod(input *Tensor, dim int, options ...any) *Tensor {
 //
 //	torch.cumsum(Tensor input, int dim, *, dtype? dtype=None, Tensor out=None)
 func Cumsum(input *Tensor, dim int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.cumsum", options, input, dim))
+	return CallTensor("torch.cumsum", options, input, dim)
 }
 
 // CumulativeTrapezoid is torch.cumulative_trapezoid: cumulatively computes the
@@ -751,7 +730,7 @@ func Cumsum(input *Tensor, dim int, options ...any) *Tensor {
 //	torch.cumulative_trapezoid(Tensor y, Tensor x, *, int dim=-1)
 //	torch.cumulative_trapezoid(Tensor y, *, Number dx=1, int dim=-1)
 func CumulativeTrapezoid(y *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.cumulative_trapezoid", options, y))
+	return CallTensor("torch.cumulative_trapezoid", options, y)
 }
 
 // Diff is torch.diff: computes the n-th forward difference along the given
@@ -762,7 +741,7 @@ func CumulativeTrapezoid(y *Tensor, options ...any) *Tensor {
 //
 //	torch.diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor out=None)
 func Diff(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.diff", options, input))
+	return CallTensor("torch.diff", options, input)
 }
 
 // Gradient is torch.gradient: estimates the gradient of a function g : R^n
@@ -781,7 +760,7 @@ func Diff(input *Tensor, options ...any) *Tensor {
 //	torch.gradient(Tensor input, *, Tensor[] spacing, int? dim=None, int edge_order=1)
 //	torch.gradient(Tensor input, *, Tensor[] spacing, int[] dim, int edge_order=1)
 func Gradient(input *Tensor, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.gradient", options, input))
+	return CallTensors("torch.gradient", options, input)
 }
 
 // HashTensor is torch.hash_tensor: returns a hash of all elements in the input
@@ -792,7 +771,7 @@ func Gradient(input *Tensor, options ...any) Tensors {
 //
 //	torch.hash_tensor(Tensor input, int[1] dim=None, *, bool keepdim=False, int mode=0, Tensor out=None)
 func HashTensor(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.hash_tensor", options, input))
+	return CallTensor("torch.hash_tensor", options, input)
 }
 
 // Histc is torch.histc: computes the histogram of a tensor.
@@ -801,7 +780,7 @@ func HashTensor(input *Tensor, options ...any) *Tensor {
 //
 //	torch.histc(Tensor input, int bins=100, Number min=0, Number max=0, *, Tensor out=None)
 func Histc(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.histc", options, input))
+	return CallTensor("torch.histc", options, input)
 }
 
 // Histogram is torch.histogram: computes a histogram of the values in a tensor.
@@ -811,8 +790,7 @@ func Histc(input *Tensor, options ...any) *Tensor {
 //	torch.histogram(Tensor input, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor[2] out=None)
 //	torch.histogram(Tensor input, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor[2] out=None)
 func Histogram(input *Tensor, options ...any) (hist, binEdges *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.histogram", options, input))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.histogram", options, input)
 }
 
 // Histogramdd is torch.histogramdd: computes a multi-dimensional histogram of
@@ -825,7 +803,7 @@ func Histogram(input *Tensor, options ...any) (hist, binEdges *Tensor) {
 //	torch.histogramdd(Tensor input, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False)
 //	torch.histogramdd(Tensor input, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False)
 func Histogramdd(input *Tensor, bins any, options ...any) any {
-	return callFunctionWith("torch.histogramdd", options, input, bins)
+	return CallAny("torch.histogramdd", options, input, bins)
 }
 
 // Isin is torch.isin: tests if each element of elements is in test_elements.
@@ -836,7 +814,7 @@ func Histogramdd(input *Tensor, bins any, options ...any) any {
 //	torch.isin(Number element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor out=None)
 //	torch.isin(Tensor elements, Number test_element, *, bool assume_unique=False, bool invert=False, Tensor out=None)
 func Isin(elements, testElements any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.isin", options, elements, testElements))
+	return CallTensor("torch.isin", options, elements, testElements)
 }
 
 // Kthvalue is torch.kthvalue: returns a namedtuple (values, indices) where
@@ -848,8 +826,7 @@ func Isin(elements, testElements any, options ...any) *Tensor {
 //
 //	torch.kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False, *, Tensor[2] out=None)
 func Kthvalue(input *Tensor, k Int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.kthvalue", options, input, k))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.kthvalue", options, input, k)
 }
 
 // Logcumsumexp is torch.logcumsumexp: returns the logarithm of the cumulative
@@ -859,7 +836,7 @@ func Kthvalue(input *Tensor, k Int, options ...any) (values, indices *Tensor) {
 //
 //	torch.logcumsumexp(Tensor input, int dim, *, Tensor out=None)
 func Logcumsumexp(input *Tensor, dim int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.logcumsumexp", options, input, dim))
+	return CallTensor("torch.logcumsumexp", options, input, dim)
 }
 
 // Logsumexp is torch.logsumexp: returns the log of summed exponentials of each
@@ -870,7 +847,7 @@ func Logcumsumexp(input *Tensor, dim int, options ...any) *Tensor {
 //
 //	torch.logsumexp(Tensor input, int[1] dim, bool keepdim=False, *, Tensor out=None)
 func Logsumexp(input *Tensor, dim Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.logsumexp", options, input, dim))
+	return CallTensor("torch.logsumexp", options, input, dim)
 }
 
 // Max is torch.max: returns the maximum value of all elements in the input
@@ -883,7 +860,7 @@ func Logsumexp(input *Tensor, dim Ints, options ...any) *Tensor {
 //	torch.max(Tensor input, *, Tensor out=None)
 //	torch.max(Tensor input, Tensor other, *, Tensor out=None)
 func Max(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.max", options, input))
+	return CallTensor("torch.max", options, input)
 }
 
 // MaxDim is torch.max in the form that returns values and indices.
@@ -894,8 +871,7 @@ func Max(input *Tensor, options ...any) *Tensor {
 //
 //	torch.max(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func MaxDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.max", options, input, dim))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.max", options, input, dim)
 }
 
 // Median is torch.median: returns the median of the values in input.
@@ -905,7 +881,7 @@ func MaxDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
 //
 //	torch.median(Tensor input)
 func Median(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.median", input))
+	return CallTensor("torch.median", nil, input)
 }
 
 // MedianDim is torch.median in the form that returns values and indices.
@@ -915,8 +891,7 @@ func Median(input *Tensor) *Tensor {
 //
 //	torch.median(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func MedianDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.median", options, input, dim))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.median", options, input, dim)
 }
 
 // Min is torch.min: returns the minimum value of all elements in the input
@@ -929,7 +904,7 @@ func MedianDim(input *Tensor, dim int, options ...any) (values, indices *Tensor)
 //	torch.min(Tensor input, *, Tensor out=None)
 //	torch.min(Tensor input, Tensor other, *, Tensor out=None)
 func Min(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.min", options, input))
+	return CallTensor("torch.min", options, input)
 }
 
 // MinDim is torch.min in the form that returns values and indices.
@@ -940,8 +915,7 @@ func Min(input *Tensor, options ...any) *Tensor {
 //
 //	torch.min(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func MinDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.min", options, input, dim))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.min", options, input, dim)
 }
 
 // Mode is torch.mode: returns a namedtuple (values, indices) where values is
@@ -954,8 +928,7 @@ func MinDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
 //
 //	torch.mode(Tensor input, int dim=-1, bool keepdim=False, *, Tensor[2] out=None)
 func Mode(input *Tensor, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.mode", options, input))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.mode", options, input)
 }
 
 // Msort is torch.msort: sorts the elements of the input tensor along its first
@@ -965,7 +938,7 @@ func Mode(input *Tensor, options ...any) (values, indices *Tensor) {
 //
 //	torch.msort(Tensor input, *, Tensor out=None)
 func Msort(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.msort", options, input))
+	return CallTensor("torch.msort", options, input)
 }
 
 // Nanmean is torch.nanmean: computes the mean of all non-NaN elements along the
@@ -976,7 +949,7 @@ func Msort(input *Tensor, options ...any) *Tensor {
 //
 //	torch.nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 func Nanmean(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.nanmean", options, input))
+	return CallTensor("torch.nanmean", options, input)
 }
 
 // Nanmedian is torch.nanmedian: returns the median of the values in input,
@@ -987,7 +960,7 @@ func Nanmean(input *Tensor, options ...any) *Tensor {
 //
 //	torch.nanmedian(Tensor input)
 func Nanmedian(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.nanmedian", input))
+	return CallTensor("torch.nanmedian", nil, input)
 }
 
 // NanmedianDim is torch.nanmedian in the form that returns values and indices.
@@ -997,8 +970,7 @@ func Nanmedian(input *Tensor) *Tensor {
 //
 //	torch.nanmedian(Tensor input, int dim, bool keepdim=False, *, Tensor[2] out=None)
 func NanmedianDim(input *Tensor, dim int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.nanmedian", options, input, dim))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.nanmedian", options, input, dim)
 }
 
 // Nansum is torch.nansum: returns the sum of all elements, treating Not a
@@ -1009,7 +981,7 @@ func NanmedianDim(input *Tensor, dim int, options ...any) (values, indices *Tens
 //
 //	torch.nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 func Nansum(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.nansum", options, input))
+	return CallTensor("torch.nansum", options, input)
 }
 
 // Prod is torch.prod: returns the product of all elements in the input tensor.
@@ -1020,7 +992,7 @@ func Nansum(input *Tensor, options ...any) *Tensor {
 //	torch.prod(Tensor input, *, dtype? dtype=None)
 //	torch.prod(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 func Prod(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.prod", options, input))
+	return CallTensor("torch.prod", options, input)
 }
 
 // SegmentReduce is torch.segment_reduce: perform a segment reduction operation
@@ -1030,7 +1002,7 @@ func Prod(input *Tensor, options ...any) *Tensor {
 //
 //	torch.segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Number? initial=None)
 func SegmentReduce(data *Tensor, reduce string, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.segment_reduce", options, data, reduce))
+	return CallTensor("torch.segment_reduce", options, data, reduce)
 }
 
 // Sort is torch.sort: sorts the elements of the input tensor along a given
@@ -1042,8 +1014,7 @@ func SegmentReduce(data *Tensor, reduce string, options ...any) *Tensor {
 //	torch.sort(Tensor input, *, bool? stable, int dim=-1, bool descending=False, Tensor[2] out=None)
 //	torch.sort(Tensor input, int dim=-1, bool descending=False, *, Tensor[2] out=None)
 func Sort(input *Tensor, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.sort", options, input))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.sort", options, input)
 }
 
 // Std is torch.std: calculates the standard deviation over the dimensions
@@ -1057,7 +1028,7 @@ func Sort(input *Tensor, options ...any) (values, indices *Tensor) {
 //	torch.std(Tensor input, int[1]? dim=None, *, Number? correction=None, bool keepdim=False, Tensor out=None)
 //	torch.std(Tensor input, bool unbiased=True)
 func Std(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.std", options, input))
+	return CallTensor("torch.std", options, input)
 }
 
 // StdMean is torch.std_mean: calculates the standard deviation and mean over
@@ -1071,8 +1042,7 @@ func Std(input *Tensor, options ...any) *Tensor {
 //	torch.std_mean(Tensor input, int[1]? dim=None, *, Number? correction=None, bool keepdim=False)
 //	torch.std_mean(Tensor input, bool unbiased=True)
 func StdMean(input *Tensor, options ...any) (_, _ *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.std_mean", options, input))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.std_mean", options, input)
 }
 
 // Topk is torch.topk: returns the k largest elements of the given input tensor
@@ -1083,8 +1053,7 @@ func StdMean(input *Tensor, options ...any) (_, _ *Tensor) {
 //
 //	torch.topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor[2] out=None)
 func Topk(input *Tensor, k Int, options ...any) (values, indices *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.topk", options, input, k))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.topk", options, input, k)
 }
 
 // Trapezoid is torch.trapezoid: computes the trapezoidal rule along dim.
@@ -1095,7 +1064,7 @@ func Topk(input *Tensor, k Int, options ...any) (values, indices *Tensor) {
 //	torch.trapezoid(Tensor y, Tensor x, *, int dim=-1)
 //	torch.trapezoid(Tensor y, *, Number dx=1, int dim=-1)
 func Trapezoid(y *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.trapezoid", options, y))
+	return CallTensor("torch.trapezoid", options, y)
 }
 
 // Trapz is torch.trapz.
@@ -1106,7 +1075,7 @@ func Trapezoid(y *Tensor, options ...any) *Tensor {
 //	torch.trapz(Tensor y, *, float dx=1, int dim=-1)
 //	torch.trapz(Tensor y, Tensor x, *, int dim=-1)
 func Trapz(y *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.trapz", options, y))
+	return CallTensor("torch.trapz", options, y)
 }
 
 // Unique is torch.unique: returns the unique elements of the input tensor.
@@ -1117,7 +1086,7 @@ func Trapz(y *Tensor, options ...any) *Tensor {
 //
 //	torch.unique(input: Tensor, sorted = True, return_inverse = False, return_counts = False, dim = None)
 func Unique(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.functional.unique", options, input))
+	return CallTensor("torch.functional.unique", options, input)
 }
 
 // UniqueInverse is torch.unique with return_inverse=true: returns the unique
@@ -1129,8 +1098,7 @@ func Unique(input *Tensor, options ...any) *Tensor {
 //
 //	torch.unique(input: Tensor, sorted = True, return_inverse = False, return_counts = False, dim = None)
 func UniqueInverse(input *Tensor, options ...any) (output, inverse *Tensor) {
-	list := As[Tensors](callFunction("torch.functional.unique", append(with(options, input), Kw("return_inverse", true))...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.functional.unique", append(options[:len(options):len(options)], Kw("return_inverse", true)), input)
 }
 
 // UniqueCounts is torch.unique with return_counts=true: returns the unique
@@ -1142,8 +1110,7 @@ func UniqueInverse(input *Tensor, options ...any) (output, inverse *Tensor) {
 //
 //	torch.unique(input: Tensor, sorted = True, return_inverse = False, return_counts = False, dim = None)
 func UniqueCounts(input *Tensor, options ...any) (output, counts *Tensor) {
-	list := As[Tensors](callFunction("torch.functional.unique", append(with(options, input), Kw("return_counts", true))...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.functional.unique", append(options[:len(options):len(options)], Kw("return_counts", true)), input)
 }
 
 // UniqueAll is torch.unique with return_inverse=true and return_counts=true:
@@ -1155,8 +1122,7 @@ func UniqueCounts(input *Tensor, options ...any) (output, counts *Tensor) {
 //
 //	torch.unique(input: Tensor, sorted = True, return_inverse = False, return_counts = False, dim = None)
 func UniqueAll(input *Tensor, options ...any) (output, inverse, counts *Tensor) {
-	list := As[Tensors](callFunction("torch.functional.unique", append(with(options, input), Kw("return_inverse", true), Kw("return_counts", true))...))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.functional.unique", append(options[:len(options):len(options)], Kw("return_inverse", true), Kw("return_counts", true)), input)
 }
 
 // UniqueConsecutive is torch.unique_consecutive: eliminates all but the first
@@ -1168,7 +1134,7 @@ func UniqueAll(input *Tensor, options ...any) (output, inverse, counts *Tensor) 
 //
 //	torch.unique_consecutive(input: Tensor, return_inverse = False, return_counts = False, dim = None)
 func UniqueConsecutive(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.functional.unique_consecutive", options, input))
+	return CallTensor("torch.functional.unique_consecutive", options, input)
 }
 
 // UniqueConsecutiveInverse is torch.unique_consecutive with
@@ -1181,8 +1147,7 @@ func UniqueConsecutive(input *Tensor, options ...any) *Tensor {
 //
 //	torch.unique_consecutive(input: Tensor, return_inverse = False, return_counts = False, dim = None)
 func UniqueConsecutiveInverse(input *Tensor, options ...any) (output, inverse *Tensor) {
-	list := As[Tensors](callFunction("torch.functional.unique_consecutive", append(with(options, input), Kw("return_inverse", true))...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.functional.unique_consecutive", append(options[:len(options):len(options)], Kw("return_inverse", true)), input)
 }
 
 // UniqueConsecutiveCounts is torch.unique_consecutive with return_counts=true:
@@ -1195,8 +1160,7 @@ func UniqueConsecutiveInverse(input *Tensor, options ...any) (output, inverse *T
 //
 //	torch.unique_consecutive(input: Tensor, return_inverse = False, return_counts = False, dim = None)
 func UniqueConsecutiveCounts(input *Tensor, options ...any) (output, counts *Tensor) {
-	list := As[Tensors](callFunction("torch.functional.unique_consecutive", append(with(options, input), Kw("return_counts", true))...))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.functional.unique_consecutive", append(options[:len(options):len(options)], Kw("return_counts", true)), input)
 }
 
 // UniqueConsecutiveAll is torch.unique_consecutive with return_inverse=true and
@@ -1209,8 +1173,7 @@ func UniqueConsecutiveCounts(input *Tensor, options ...any) (output, counts *Ten
 //
 //	torch.unique_consecutive(input: Tensor, return_inverse = False, return_counts = False, dim = None)
 func UniqueConsecutiveAll(input *Tensor, options ...any) (output, inverse, counts *Tensor) {
-	list := As[Tensors](callFunction("torch.functional.unique_consecutive", append(with(options, input), Kw("return_inverse", true), Kw("return_counts", true))...))
-	return list.At(0), list.At(1), list.At(2)
+	return CallTensors3("torch.functional.unique_consecutive", append(options[:len(options):len(options)], Kw("return_inverse", true), Kw("return_counts", true)), input)
 }
 
 // Var is torch.var: calculates the variance over the dimensions specified by
@@ -1224,7 +1187,7 @@ func UniqueConsecutiveAll(input *Tensor, options ...any) (output, inverse, count
 //	torch.var(Tensor input, int[1]? dim=None, *, Number? correction=None, bool keepdim=False, Tensor out=None)
 //	torch.var(Tensor input, bool unbiased=True)
 func Var(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.var", options, input))
+	return CallTensor("torch.var", options, input)
 }
 
 // VarMean is torch.var_mean: calculates the variance and mean over the
@@ -1238,6 +1201,5 @@ func Var(input *Tensor, options ...any) *Tensor {
 //	torch.var_mean(Tensor input, int[1]? dim=None, *, Number? correction=None, bool keepdim=False)
 //	torch.var_mean(Tensor input, bool unbiased=True)
 func VarMean(input *Tensor, options ...any) (_, _ *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.var_mean", options, input))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.var_mean", options, input)
 }

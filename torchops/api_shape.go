@@ -8,7 +8,7 @@ package torchops
 //
 //	x.broadcast_to(int[] size)
 func (x *Tensor) BroadcastTo(size ...Int) *Tensor {
-	return As[*Tensor](x.callMethod("broadcast_to", size...))
+	return CallTensor("torch.Tensor.broadcast_to", size, x)
 }
 
 // Dsplit is the method dsplit: splits x, a tensor with three or more
@@ -19,7 +19,7 @@ func (x *Tensor) BroadcastTo(size ...Int) *Tensor {
 //	x.dsplit(int sections)
 //	x.dsplit(int[] indices)
 func (x *Tensor) Dsplit(sections any) Tensors {
-	return As[Tensors](x.callMethod("dsplit", sections))
+	return CallTensors("torch.Tensor.dsplit", nil, x, sections)
 }
 
 // ExpandAs is the method expand_as: expand this tensor to the same size as
@@ -29,7 +29,7 @@ func (x *Tensor) Dsplit(sections any) Tensors {
 //
 //	x.expand_as(Tensor other)
 func (x *Tensor) ExpandAs(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("expand_as", other))
+	return CallTensor("torch.Tensor.expand_as", nil, x, other)
 }
 
 // Flip is the method flip: reverse the order of an n-D tensor along given axis
@@ -39,7 +39,7 @@ func (x *Tensor) ExpandAs(other *Tensor) *Tensor {
 //
 //	x.flip(int[] dims)
 func (x *Tensor) Flip(dims ...Int) *Tensor {
-	return As[*Tensor](x.callMethod("flip", dims...))
+	return CallTensor("torch.Tensor.flip", dims, x)
 }
 
 // Fliplr is the method fliplr: flip tensor in the left/right direction,
@@ -49,7 +49,7 @@ func (x *Tensor) Flip(dims ...Int) *Tensor {
 //
 //	x.fliplr()
 func (x *Tensor) Fliplr() *Tensor {
-	return As[*Tensor](x.callMethod("fliplr"))
+	return CallTensor("torch.Tensor.fliplr", nil, x)
 }
 
 // Flipud is the method flipud: flip tensor in the up/down direction, returning
@@ -59,7 +59,7 @@ func (x *Tensor) Fliplr() *Tensor {
 //
 //	x.flipud()
 func (x *Tensor) Flipud() *Tensor {
-	return As[*Tensor](x.callMethod("flipud"))
+	return CallTensor("torch.Tensor.flipud", nil, x)
 }
 
 // Hsplit is the method hsplit: splits x, a tensor with one or more dimensions,
@@ -71,7 +71,7 @@ func (x *Tensor) Flipud() *Tensor {
 //	x.hsplit(int sections)
 //	x.hsplit(int[] indices)
 func (x *Tensor) Hsplit(sections any) Tensors {
-	return As[Tensors](x.callMethod("hsplit", sections))
+	return CallTensors("torch.Tensor.hsplit", nil, x, sections)
 }
 
 // Moveaxis is the method moveaxis.
@@ -81,7 +81,7 @@ func (x *Tensor) Hsplit(sections any) Tensors {
 //	x.moveaxis(int source, int destination)
 //	x.moveaxis(int[] source, int[] destination)
 func (x *Tensor) Moveaxis(source, destination any) *Tensor {
-	return As[*Tensor](x.callMethod("moveaxis", source, destination))
+	return CallTensor("torch.Tensor.moveaxis", nil, x, source, destination)
 }
 
 // Movedim is the method movedim: moves the dimension(s) of x at the position(s)
@@ -92,7 +92,7 @@ func (x *Tensor) Moveaxis(source, destination any) *Tensor {
 //	x.movedim(int source, int destination)
 //	x.movedim(int[] source, int[] destination)
 func (x *Tensor) Movedim(source, destination any) *Tensor {
-	return As[*Tensor](x.callMethod("movedim", source, destination))
+	return CallTensor("torch.Tensor.movedim", nil, x, source, destination)
 }
 
 // Ravel is the method ravel: see torch.ravel.
@@ -101,7 +101,7 @@ func (x *Tensor) Movedim(source, destination any) *Tensor {
 //
 //	x.ravel()
 func (x *Tensor) Ravel() *Tensor {
-	return As[*Tensor](x.callMethod("ravel"))
+	return CallTensor("torch.Tensor.ravel", nil, x)
 }
 
 // Repeat is the method repeat: repeats this tensor along the specified
@@ -112,7 +112,7 @@ func (x *Tensor) Ravel() *Tensor {
 //
 //	x.repeat(int[] repeats)
 func (x *Tensor) Repeat(repeats ...Int) *Tensor {
-	return As[*Tensor](x.callMethod("repeat", repeats...))
+	return CallTensor("torch.Tensor.repeat", repeats, x)
 }
 
 // RepeatInterleave is the method repeat_interleave: repeat elements of a
@@ -124,7 +124,7 @@ func (x *Tensor) Repeat(repeats ...Int) *Tensor {
 //	x.repeat_interleave(Tensor repeats, int? dim=None, *, int? output_size=None)
 //	x.repeat_interleave(int repeats, int? dim=None, *, int? output_size=None)
 func (x *Tensor) RepeatInterleave(repeats any, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("repeat_interleave", options, repeats))
+	return CallTensor("torch.Tensor.repeat_interleave", options, x, repeats)
 }
 
 // ReshapeAs is the method reshape_as: returns this tensor as the same shape as
@@ -134,7 +134,7 @@ func (x *Tensor) RepeatInterleave(repeats any, options ...any) *Tensor {
 //
 //	x.reshape_as(Tensor other)
 func (x *Tensor) ReshapeAs(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("reshape_as", other))
+	return CallTensor("torch.Tensor.reshape_as", nil, x, other)
 }
 
 // ResizeInPlace is the method resize_: resizes x tensor to the specified size.
@@ -143,7 +143,7 @@ func (x *Tensor) ReshapeAs(other *Tensor) *Tensor {
 //
 //	x.resize_(int[] size, *, memory_format? memory_format=None)
 func (x *Tensor) ResizeInPlace(size ...Int) *Tensor {
-	return As[*Tensor](x.callMethod("resize_", size...))
+	return CallTensor("torch.Tensor.resize_", size, x)
 }
 
 // ResizeAsInPlace is the method resize_as_: resizes the x tensor to be the same
@@ -153,7 +153,7 @@ func (x *Tensor) ResizeInPlace(size ...Int) *Tensor {
 //
 //	x.resize_as_(Tensor the_template, *, memory_format? memory_format=None)
 func (x *Tensor) ResizeAsInPlace(theTemplate *Tensor, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("resize_as_", options, theTemplate))
+	return CallTensor("torch.Tensor.resize_as_", options, x, theTemplate)
 }
 
 // Roll is the method roll: roll the tensor x along the given dimension(s).
@@ -162,7 +162,7 @@ func (x *Tensor) ResizeAsInPlace(theTemplate *Tensor, options ...any) *Tensor {
 //
 //	x.roll(int[1] shifts, int[1] dims=None)
 func (x *Tensor) Roll(shifts Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("roll", options, shifts))
+	return CallTensor("torch.Tensor.roll", options, x, shifts)
 }
 
 // Rot90 is the method rot90: rotate an n-D tensor by 90 degrees in the plane
@@ -173,7 +173,7 @@ func (x *Tensor) Roll(shifts Ints, options ...any) *Tensor {
 //
 //	x.rot90(int k=1, int[] dims={0,1})
 func (x *Tensor) Rot90(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("rot90", options...))
+	return CallTensor("torch.Tensor.rot90", options, x)
 }
 
 // SetInPlace is the method set_: sets the underlying storage, size, and
@@ -181,7 +181,7 @@ func (x *Tensor) Rot90(options ...any) *Tensor {
 //
 //	x.set_(source = None, storage_offset = 0, size = None, stride = None)
 func (x *Tensor) SetInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("set_", options...))
+	return CallTensor("torch.Tensor.set_", options, x)
 }
 
 // SplitWithSizes is the method split_with_sizes.
@@ -191,7 +191,7 @@ func (x *Tensor) SetInPlace(options ...any) *Tensor {
 //
 //	x.split_with_sizes(int[] split_sizes, int dim=0)
 func (x *Tensor) SplitWithSizes(splitSizes Ints, options ...any) Tensors {
-	return As[Tensors](x.callMethodWith("split_with_sizes", options, splitSizes))
+	return CallTensors("torch.Tensor.split_with_sizes", options, x, splitSizes)
 }
 
 // SqueezeInPlace is the method squeeze_: in-place version of Tensor.squeeze.
@@ -203,7 +203,7 @@ func (x *Tensor) SplitWithSizes(splitSizes Ints, options ...any) Tensors {
 //	x.squeeze_(int dim)
 //	x.squeeze_(int[] dim)
 func (x *Tensor) SqueezeInPlace(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("squeeze_", options...))
+	return CallTensor("torch.Tensor.squeeze_", options, x)
 }
 
 // Swapaxes is the method swapaxes.
@@ -212,7 +212,7 @@ func (x *Tensor) SqueezeInPlace(options ...any) *Tensor {
 //
 //	x.swapaxes(int axis0, int axis1)
 func (x *Tensor) Swapaxes(axis0, axis1 int) *Tensor {
-	return As[*Tensor](x.callMethod("swapaxes", axis0, axis1))
+	return CallTensor("torch.Tensor.swapaxes", nil, x, axis0, axis1)
 }
 
 // SwapaxesInPlace is the method swapaxes_: in-place version of Tensor.swapaxes.
@@ -221,7 +221,7 @@ func (x *Tensor) Swapaxes(axis0, axis1 int) *Tensor {
 //
 //	x.swapaxes_(int axis0, int axis1)
 func (x *Tensor) SwapaxesInPlace(axis0, axis1 int) *Tensor {
-	return As[*Tensor](x.callMethod("swapaxes_", axis0, axis1))
+	return CallTensor("torch.Tensor.swapaxes_", nil, x, axis0, axis1)
 }
 
 // Swapdims is the method swapdims.
@@ -230,7 +230,7 @@ func (x *Tensor) SwapaxesInPlace(axis0, axis1 int) *Tensor {
 //
 //	x.swapdims(int dim0, int dim1)
 func (x *Tensor) Swapdims(dim0, dim1 int) *Tensor {
-	return As[*Tensor](x.callMethod("swapdims", dim0, dim1))
+	return CallTensor("torch.Tensor.swapdims", nil, x, dim0, dim1)
 }
 
 // SwapdimsInPlace is the method swapdims_: in-place version of Tensor.swapdims.
@@ -239,7 +239,7 @@ func (x *Tensor) Swapdims(dim0, dim1 int) *Tensor {
 //
 //	x.swapdims_(int dim0, int dim1)
 func (x *Tensor) SwapdimsInPlace(dim0, dim1 int) *Tensor {
-	return As[*Tensor](x.callMethod("swapdims_", dim0, dim1))
+	return CallTensor("torch.Tensor.swapdims_", nil, x, dim0, dim1)
 }
 
 // TInPlace is the method t_: in-place version of Tensor.t.
@@ -249,7 +249,7 @@ func (x *Tensor) SwapdimsInPlace(dim0, dim1 int) *Tensor {
 //
 //	x.t_()
 func (x *Tensor) TInPlace() *Tensor {
-	return As[*Tensor](x.callMethod("t_"))
+	return CallTensor("torch.Tensor.t_", nil, x)
 }
 
 // TensorSplit is the method tensor_split: splits a tensor into multiple
@@ -263,7 +263,7 @@ func (x *Tensor) TInPlace() *Tensor {
 //	x.tensor_split(Tensor tensor_indices_or_sections, int dim=0)
 //	x.tensor_split(int sections, int dim=0)
 func (x *Tensor) TensorSplit(indices any, options ...any) Tensors {
-	return As[Tensors](x.callMethodWith("tensor_split", options, indices))
+	return CallTensors("torch.Tensor.tensor_split", options, x, indices)
 }
 
 // Tile is the method tile: constructs a tensor by repeating the elements of x.
@@ -273,7 +273,7 @@ func (x *Tensor) TensorSplit(indices any, options ...any) Tensors {
 //
 //	x.tile(int[] dims)
 func (x *Tensor) Tile(dims ...Int) *Tensor {
-	return As[*Tensor](x.callMethod("tile", dims...))
+	return CallTensor("torch.Tensor.tile", dims, x)
 }
 
 // TransposeInPlace is the method transpose_: in-place version of
@@ -283,7 +283,7 @@ func (x *Tensor) Tile(dims ...Int) *Tensor {
 //
 //	x.transpose_(int dim0, int dim1)
 func (x *Tensor) TransposeInPlace(dim0, dim1 int) *Tensor {
-	return As[*Tensor](x.callMethod("transpose_", dim0, dim1))
+	return CallTensor("torch.Tensor.transpose_", nil, x, dim0, dim1)
 }
 
 // Unflatten is the method unflatten: expands a dimension of the x tensor over
@@ -294,7 +294,7 @@ func (x *Tensor) TransposeInPlace(dim0, dim1 int) *Tensor {
 //
 //	x.unflatten(dim, sizes)
 func (x *Tensor) Unflatten(dim, sizes any) *Tensor {
-	return As[*Tensor](x.callMethod("unflatten", dim, sizes))
+	return CallTensor("torch.Tensor.unflatten", nil, x, dim, sizes)
 }
 
 // UnsafeChunk is the method unsafe_chunk: works like torch.chunk but without
@@ -305,7 +305,7 @@ func (x *Tensor) Unflatten(dim, sizes any) *Tensor {
 //
 //	x.unsafe_chunk(int chunks, int dim=0)
 func (x *Tensor) UnsafeChunk(chunks int, options ...any) Tensors {
-	return As[Tensors](x.callMethodWith("unsafe_chunk", options, chunks))
+	return CallTensors("torch.Tensor.unsafe_chunk", options, x, chunks)
 }
 
 // UnsafeSplit is the method unsafe_split: works like torch.split but without
@@ -316,7 +316,7 @@ func (x *Tensor) UnsafeChunk(chunks int, options ...any) Tensors {
 //
 //	x.unsafe_split(int split_size, int dim=0)
 func (x *Tensor) UnsafeSplit(splitSize Int, options ...any) Tensors {
-	return As[Tensors](x.callMethodWith("unsafe_split", options, splitSize))
+	return CallTensors("torch.Tensor.unsafe_split", options, x, splitSize)
 }
 
 // UnsafeSplitWithSizes is the method unsafe_split_with_sizes.
@@ -326,7 +326,7 @@ func (x *Tensor) UnsafeSplit(splitSize Int, options ...any) Tensors {
 //
 //	x.unsafe_split_with_sizes(int[] split_sizes, int dim=0)
 func (x *Tensor) UnsafeSplitWithSizes(splitSizes Ints, options ...any) Tensors {
-	return As[Tensors](x.callMethodWith("unsafe_split_with_sizes", options, splitSizes))
+	return CallTensors("torch.Tensor.unsafe_split_with_sizes", options, x, splitSizes)
 }
 
 // UnsqueezeInPlace is the method unsqueeze_: in-place version of
@@ -336,7 +336,7 @@ func (x *Tensor) UnsafeSplitWithSizes(splitSizes Ints, options ...any) Tensors {
 //
 //	x.unsqueeze_(int dim)
 func (x *Tensor) UnsqueezeInPlace(dim int) *Tensor {
-	return As[*Tensor](x.callMethod("unsqueeze_", dim))
+	return CallTensor("torch.Tensor.unsqueeze_", nil, x, dim)
 }
 
 // ViewAs is the method view_as: view this tensor as the same size as other.
@@ -346,7 +346,7 @@ func (x *Tensor) UnsqueezeInPlace(dim int) *Tensor {
 //
 //	x.view_as(Tensor other)
 func (x *Tensor) ViewAs(other *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("view_as", other))
+	return CallTensor("torch.Tensor.view_as", nil, x, other)
 }
 
 // Vsplit is the method vsplit: splits x, a tensor with two or more dimensions,
@@ -357,7 +357,7 @@ func (x *Tensor) ViewAs(other *Tensor) *Tensor {
 //	x.vsplit(int sections)
 //	x.vsplit(int[] indices)
 func (x *Tensor) Vsplit(sections any) Tensors {
-	return As[Tensors](x.callMethod("vsplit", sections))
+	return CallTensors("torch.Tensor.vsplit", nil, x, sections)
 }
 
 // AliasCopy is torch.alias_copy: performs the same operation as torch.alias,
@@ -367,7 +367,7 @@ func (x *Tensor) Vsplit(sections any) Tensors {
 //
 //	torch.alias_copy(Tensor input, *, Tensor out=None)
 func AliasCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.alias_copy", options, input))
+	return CallTensor("torch.alias_copy", options, input)
 }
 
 // Atleast1d is torch.atleast_1d: returns a 1-dimensional view of each input
@@ -377,7 +377,7 @@ func AliasCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.atleast_1d(input: Tensor)
 func Atleast1d(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.atleast_1d", input))
+	return CallTensor("torch.functional.atleast_1d", nil, input)
 }
 
 // Atleast2d is torch.atleast_2d: returns a 2-dimensional view of each input
@@ -388,7 +388,7 @@ func Atleast1d(input *Tensor) *Tensor {
 //
 //	torch.atleast_2d(input: Tensor)
 func Atleast2d(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.atleast_2d", input))
+	return CallTensor("torch.functional.atleast_2d", nil, input)
 }
 
 // Atleast3d is torch.atleast_3d: returns a 3-dimensional view of each input
@@ -399,16 +399,14 @@ func Atleast2d(input *Tensor) *Tensor {
 //
 //	torch.atleast_3d(input: Tensor)
 func Atleast3d(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.atleast_3d", input))
+	return CallTensor("torch.functional.atleast_3d", nil, input)
 }
 
 // BroadcastShapes is torch.broadcast_shapes: similar to broadcast_tensors but
 // for shapes.
 //
 //	torch.broadcast_shapes(*shapes: any)
-func BroadcastShapes(shapes ...any) any {
-	return callFunction("torch.functional.broadcast_shapes", shapes...)
-}
+func BroadcastShapes(shapes ...any) any { return CallAny("torch.functional.broadcast_shapes", shapes) }
 
 // BroadcastTensors is torch.broadcast_tensors: broadcasts the given tensors
 // according to broadcasting-semantics.
@@ -418,7 +416,7 @@ func BroadcastShapes(shapes ...any) any {
 //
 //	torch.broadcast_tensors(*tensors: Tensor)
 func BroadcastTensors(tensors ...*Tensor) Tensors {
-	return As[Tensors](callFunction("torch.functional.broadcast_tensors", anys(tensors)...))
+	return CallTensors("torch.functional.broadcast_tensors", anys(tensors))
 }
 
 // BroadcastTo is torch.broadcast_to.
@@ -427,7 +425,7 @@ func BroadcastTensors(tensors ...*Tensor) Tensors {
 //
 //	torch.broadcast_to(Tensor input, int[] size)
 func BroadcastTo(input *Tensor, size Ints) *Tensor {
-	return As[*Tensor](callFunction("torch.broadcast_to", input, size))
+	return CallTensor("torch.broadcast_to", nil, input, size)
 }
 
 // CartesianProd is torch.cartesian_prod: do cartesian product of the given
@@ -438,7 +436,7 @@ func BroadcastTo(input *Tensor, size Ints) *Tensor {
 //
 //	torch.cartesian_prod(*tensors: Tensor)
 func CartesianProd(tensors ...*Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.functional.cartesian_prod", anys(tensors)...))
+	return CallTensor("torch.functional.cartesian_prod", anys(tensors))
 }
 
 // Chunk is torch.chunk: attempts to split a tensor into the specified number of
@@ -449,7 +447,7 @@ func CartesianProd(tensors ...*Tensor) *Tensor {
 //
 //	torch.chunk(Tensor input, int chunks, int dim=0)
 func Chunk(input *Tensor, chunks int, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.chunk", options, input, chunks))
+	return CallTensors("torch.chunk", options, input, chunks)
 }
 
 // ColumnStack is torch.column_stack: creates a new tensor by horizontally
@@ -460,7 +458,7 @@ func Chunk(input *Tensor, chunks int, options ...any) Tensors {
 //
 //	torch.column_stack(Tensor[] tensors, *, Tensor out=None)
 func ColumnStack(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.column_stack", options, tensors.sequence()))
+	return CallTensor("torch.column_stack", options, tensors)
 }
 
 // Combinations is torch.combinations: compute combinations of length r of the
@@ -470,7 +468,7 @@ func ColumnStack(tensors Seq, options ...any) *Tensor {
 //
 //	torch.combinations(Tensor input, int r=2, bool with_replacement=False)
 func Combinations(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.combinations", options, input))
+	return CallTensor("torch.combinations", options, input)
 }
 
 // Concat is torch.concat.
@@ -480,7 +478,7 @@ func Combinations(input *Tensor, options ...any) *Tensor {
 //
 //	torch.concat(Tensor[] tensors, int dim=0, *, Tensor out=None)
 func Concat(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.concat", options, tensors.sequence()))
+	return CallTensor("torch.concat", options, tensors)
 }
 
 // Concatenate is torch.concatenate.
@@ -490,7 +488,7 @@ func Concat(tensors Seq, options ...any) *Tensor {
 //
 //	torch.concatenate(Tensor[] tensors, int dim=0, *, Tensor out=None)
 func Concatenate(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.concatenate", options, tensors.sequence()))
+	return CallTensor("torch.concatenate", options, tensors)
 }
 
 // ConstantPadNd is torch.constant_pad_nd.
@@ -500,7 +498,7 @@ func Concatenate(tensors Seq, options ...any) *Tensor {
 //
 //	torch.constant_pad_nd(Tensor input, int[] pad, Number value=0)
 func ConstantPadNd(input *Tensor, pad Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.constant_pad_nd", options, input, pad))
+	return CallTensor("torch.constant_pad_nd", options, input, pad)
 }
 
 // Dsplit is torch.dsplit: splits input, a tensor with three or more dimensions,
@@ -512,7 +510,7 @@ func ConstantPadNd(input *Tensor, pad Ints, options ...any) *Tensor {
 //	torch.dsplit(Tensor input, int sections)
 //	torch.dsplit(Tensor input, int[] indices)
 func Dsplit(input *Tensor, sections any) Tensors {
-	return As[Tensors](callFunction("torch.dsplit", input, sections))
+	return CallTensors("torch.dsplit", nil, input, sections)
 }
 
 // Dstack is torch.dstack: stack tensors in sequence depthwise (along third
@@ -523,7 +521,7 @@ func Dsplit(input *Tensor, sections any) Tensors {
 //
 //	torch.dstack(Tensor[] tensors, *, Tensor out=None)
 func Dstack(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.dstack", options, tensors.sequence()))
+	return CallTensor("torch.dstack", options, tensors)
 }
 
 // ExpandCopy is torch.expand_copy: performs the same operation as
@@ -534,7 +532,7 @@ func Dstack(tensors Seq, options ...any) *Tensor {
 //
 //	torch.expand_copy(Tensor input, int[] size, *, bool implicit=False, Tensor out=None)
 func ExpandCopy(input *Tensor, size Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.expand_copy", options, input, size))
+	return CallTensor("torch.expand_copy", options, input, size)
 }
 
 // Flip is torch.flip: reverse the order of an n-D tensor along given axis in
@@ -544,7 +542,7 @@ func ExpandCopy(input *Tensor, size Ints, options ...any) *Tensor {
 //
 //	torch.flip(Tensor input, int[] dims)
 func Flip(input *Tensor, dims Ints) *Tensor {
-	return As[*Tensor](callFunction("torch.flip", input, dims))
+	return CallTensor("torch.flip", nil, input, dims)
 }
 
 // Fliplr is torch.fliplr: flip tensor in the left/right direction, returning a
@@ -554,7 +552,7 @@ func Flip(input *Tensor, dims Ints) *Tensor {
 //
 //	torch.fliplr(Tensor input)
 func Fliplr(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.fliplr", input))
+	return CallTensor("torch.fliplr", nil, input)
 }
 
 // Flipud is torch.flipud: flip tensor in the up/down direction, returning a new
@@ -564,7 +562,7 @@ func Fliplr(input *Tensor) *Tensor {
 //
 //	torch.flipud(Tensor input)
 func Flipud(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.flipud", input))
+	return CallTensor("torch.flipud", nil, input)
 }
 
 // Hsplit is torch.hsplit: splits input, a tensor with one or more dimensions,
@@ -576,7 +574,7 @@ func Flipud(input *Tensor) *Tensor {
 //	torch.hsplit(Tensor input, int sections)
 //	torch.hsplit(Tensor input, int[] indices)
 func Hsplit(input *Tensor, sections any) Tensors {
-	return As[Tensors](callFunction("torch.hsplit", input, sections))
+	return CallTensors("torch.hsplit", nil, input, sections)
 }
 
 // Hstack is torch.hstack: stack tensors in sequence horizontally (column wise).
@@ -587,7 +585,7 @@ func Hsplit(input *Tensor, sections any) Tensors {
 //
 //	torch.hstack(Tensor[] tensors, *, Tensor out=None)
 func Hstack(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.hstack", options, tensors.sequence()))
+	return CallTensor("torch.hstack", options, tensors)
 }
 
 // Meshgrid is torch.meshgrid: creates grids of coordinates specified by the 1D
@@ -598,7 +596,7 @@ func Hstack(tensors Seq, options ...any) *Tensor {
 //
 //	torch.meshgrid(tensors: Seq, *, indexing: str = None)
 func Meshgrid(tensors Seq, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.functional.meshgrid", options, tensors.sequence()))
+	return CallTensors("torch.functional.meshgrid", options, tensors)
 }
 
 // Moveaxis is torch.moveaxis.
@@ -608,7 +606,7 @@ func Meshgrid(tensors Seq, options ...any) Tensors {
 //	torch.moveaxis(Tensor input, int source, int destination)
 //	torch.moveaxis(Tensor input, int[] source, int[] destination)
 func Moveaxis(input *Tensor, source, destination any) *Tensor {
-	return As[*Tensor](callFunction("torch.moveaxis", input, source, destination))
+	return CallTensor("torch.moveaxis", nil, input, source, destination)
 }
 
 // Movedim is torch.movedim: moves the dimension(s) of input at the position(s)
@@ -619,7 +617,7 @@ func Moveaxis(input *Tensor, source, destination any) *Tensor {
 //	torch.movedim(Tensor input, int source, int destination)
 //	torch.movedim(Tensor input, int[] source, int[] destination)
 func Movedim(input *Tensor, source, destination any) *Tensor {
-	return As[*Tensor](callFunction("torch.movedim", input, source, destination))
+	return CallTensor("torch.movedim", nil, input, source, destination)
 }
 
 // Permute is torch.permute: returns a view of the original tensor input with
@@ -629,7 +627,7 @@ func Movedim(input *Tensor, source, destination any) *Tensor {
 //
 //	torch.permute(Tensor input, int[] dims)
 func Permute(input *Tensor, dims Ints) *Tensor {
-	return As[*Tensor](callFunction("torch.permute", input, dims))
+	return CallTensor("torch.permute", nil, input, dims)
 }
 
 // PermuteCopy is torch.permute_copy: performs the same operation as
@@ -640,7 +638,7 @@ func Permute(input *Tensor, dims Ints) *Tensor {
 //
 //	torch.permute_copy(Tensor input, int[] dims, *, Tensor out=None)
 func PermuteCopy(input *Tensor, dims Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.permute_copy", options, input, dims))
+	return CallTensor("torch.permute_copy", options, input, dims)
 }
 
 // Ravel is torch.ravel: return a contiguous flattened tensor.
@@ -649,7 +647,7 @@ func PermuteCopy(input *Tensor, dims Ints, options ...any) *Tensor {
 //
 //	torch.ravel(Tensor input)
 func Ravel(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.ravel", input))
+	return CallTensor("torch.ravel", nil, input)
 }
 
 // RepeatInterleave is torch.repeat_interleave: repeat elements of a tensor.
@@ -661,7 +659,7 @@ func Ravel(input *Tensor) *Tensor {
 //	torch.repeat_interleave(Tensor repeats, *, int? output_size=None)
 //	torch.repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None)
 func RepeatInterleave(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.repeat_interleave", options, input))
+	return CallTensor("torch.repeat_interleave", options, input)
 }
 
 // Reshape is torch.reshape: returns a tensor with the same data and number of
@@ -671,7 +669,7 @@ func RepeatInterleave(input *Tensor, options ...any) *Tensor {
 //
 //	torch.reshape(Tensor input, int[] shape)
 func Reshape(input *Tensor, shape Ints) *Tensor {
-	return As[*Tensor](callFunction("torch.reshape", input, shape))
+	return CallTensor("torch.reshape", nil, input, shape)
 }
 
 // ResizeAsInPlace is torch.resize_as_.
@@ -680,7 +678,7 @@ func Reshape(input *Tensor, shape Ints) *Tensor {
 //
 //	torch.resize_as_(Tensor input, Tensor the_template, *, memory_format? memory_format=None)
 func ResizeAsInPlace(input, theTemplate *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.resize_as_", options, input, theTemplate))
+	return CallTensor("torch.resize_as_", options, input, theTemplate)
 }
 
 // Roll is torch.roll: roll the tensor input along the given dimension(s).
@@ -689,7 +687,7 @@ func ResizeAsInPlace(input, theTemplate *Tensor, options ...any) *Tensor {
 //
 //	torch.roll(Tensor input, int[1] shifts, int[1] dims=None)
 func Roll(input *Tensor, shifts Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.roll", options, input, shifts))
+	return CallTensor("torch.roll", options, input, shifts)
 }
 
 // Rot90 is torch.rot90: rotate an n-D tensor by 90 degrees in the plane
@@ -700,7 +698,7 @@ func Roll(input *Tensor, shifts Ints, options ...any) *Tensor {
 //
 //	torch.rot90(Tensor input, int k=1, int[] dims={0,1})
 func Rot90(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.rot90", options, input))
+	return CallTensor("torch.rot90", options, input)
 }
 
 // RowStack is torch.row_stack.
@@ -710,7 +708,7 @@ func Rot90(input *Tensor, options ...any) *Tensor {
 //
 //	torch.row_stack(Tensor[] tensors, *, Tensor out=None)
 func RowStack(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.row_stack", options, tensors.sequence()))
+	return CallTensor("torch.row_stack", options, tensors)
 }
 
 // Split is torch.split: splits the tensor into chunks.
@@ -720,7 +718,7 @@ func RowStack(tensors Seq, options ...any) *Tensor {
 //
 //	torch.split(input: Tensor, split_size_or_sections: Ints, dim = 0)
 func Split(input *Tensor, splitSizeOrSections Ints, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.functional.split", options, input, splitSizeOrSections))
+	return CallTensors("torch.functional.split", options, input, splitSizeOrSections)
 }
 
 // SplitCopy is torch.split_copy: performs the same operation as torch.split,
@@ -731,7 +729,7 @@ func Split(input *Tensor, splitSizeOrSections Ints, options ...any) Tensors {
 //
 //	torch.split_copy(Tensor input, int split_size, int dim=0, *, Tensor[] out=None)
 func SplitCopy(input *Tensor, splitSize Int, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.split_copy", options, input, splitSize))
+	return CallTensors("torch.split_copy", options, input, splitSize)
 }
 
 // SplitWithSizes is torch.split_with_sizes.
@@ -741,7 +739,7 @@ func SplitCopy(input *Tensor, splitSize Int, options ...any) Tensors {
 //
 //	torch.split_with_sizes(Tensor input, int[] split_sizes, int dim=0)
 func SplitWithSizes(input *Tensor, splitSizes Ints, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.split_with_sizes", options, input, splitSizes))
+	return CallTensors("torch.split_with_sizes", options, input, splitSizes)
 }
 
 // SplitWithSizesCopy is torch.split_with_sizes_copy: performs the same
@@ -753,7 +751,7 @@ func SplitWithSizes(input *Tensor, splitSizes Ints, options ...any) Tensors {
 //
 //	torch.split_with_sizes_copy(Tensor input, int[] split_sizes, int dim=0, *, Tensor[] out=None)
 func SplitWithSizesCopy(input *Tensor, splitSizes Ints, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.split_with_sizes_copy", options, input, splitSizes))
+	return CallTensors("torch.split_with_sizes_copy", options, input, splitSizes)
 }
 
 // Squeeze is torch.squeeze: returns a tensor with all specified dimensions of
@@ -768,7 +766,7 @@ func SplitWithSizesCopy(input *Tensor, splitSizes Ints, options ...any) Tensors 
 //	torch.squeeze(Tensor input, int dim)
 //	torch.squeeze(Tensor input, int[] dim)
 func Squeeze(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.squeeze", options, input))
+	return CallTensor("torch.squeeze", options, input)
 }
 
 // SqueezeCopy is torch.squeeze_copy: performs the same operation as
@@ -782,7 +780,7 @@ func Squeeze(input *Tensor, options ...any) *Tensor {
 //	torch.squeeze_copy(Tensor input, int dim, *, Tensor out=None)
 //	torch.squeeze_copy(Tensor input, int[] dim, *, Tensor out=None)
 func SqueezeCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.squeeze_copy", options, input))
+	return CallTensor("torch.squeeze_copy", options, input)
 }
 
 // Swapaxes is torch.swapaxes.
@@ -791,7 +789,7 @@ func SqueezeCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.swapaxes(Tensor input, int axis0, int axis1)
 func Swapaxes(input *Tensor, axis0, axis1 int) *Tensor {
-	return As[*Tensor](callFunction("torch.swapaxes", input, axis0, axis1))
+	return CallTensor("torch.swapaxes", nil, input, axis0, axis1)
 }
 
 // Swapdims is torch.swapdims.
@@ -800,7 +798,7 @@ func Swapaxes(input *Tensor, axis0, axis1 int) *Tensor {
 //
 //	torch.swapdims(Tensor input, int dim0, int dim1)
 func Swapdims(input *Tensor, dim0, dim1 int) *Tensor {
-	return As[*Tensor](callFunction("torch.swapdims", input, dim0, dim1))
+	return CallTensor("torch.swapdims", nil, input, dim0, dim1)
 }
 
 // TCopy is torch.t_copy: performs the same operation as torch.t, but all output
@@ -811,7 +809,7 @@ func Swapdims(input *Tensor, dim0, dim1 int) *Tensor {
 //
 //	torch.t_copy(Tensor input, *, Tensor out=None)
 func TCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.t_copy", options, input))
+	return CallTensor("torch.t_copy", options, input)
 }
 
 // TensorSplit is torch.tensor_split: splits a tensor into multiple sub-tensors,
@@ -825,7 +823,7 @@ func TCopy(input *Tensor, options ...any) *Tensor {
 //	torch.tensor_split(Tensor input, Tensor tensor_indices_or_sections, int dim=0)
 //	torch.tensor_split(Tensor input, int sections, int dim=0)
 func TensorSplit(input *Tensor, indices any, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.tensor_split", options, input, indices))
+	return CallTensors("torch.tensor_split", options, input, indices)
 }
 
 // Tile is torch.tile: constructs a tensor by repeating the elements of input.
@@ -835,7 +833,7 @@ func TensorSplit(input *Tensor, indices any, options ...any) Tensors {
 //
 //	torch.tile(Tensor input, int[] dims)
 func Tile(input *Tensor, dims Ints) *Tensor {
-	return As[*Tensor](callFunction("torch.tile", input, dims))
+	return CallTensor("torch.tile", nil, input, dims)
 }
 
 // Transpose is torch.transpose: returns a tensor that is a transposed version
@@ -845,7 +843,7 @@ func Tile(input *Tensor, dims Ints) *Tensor {
 //
 //	torch.transpose(Tensor input, int dim0, int dim1)
 func Transpose(input *Tensor, dim0, dim1 int) *Tensor {
-	return As[*Tensor](callFunction("torch.transpose", input, dim0, dim1))
+	return CallTensor("torch.transpose", nil, input, dim0, dim1)
 }
 
 // TransposeCopy is torch.transpose_copy: performs the same operation as
@@ -856,7 +854,7 @@ func Transpose(input *Tensor, dim0, dim1 int) *Tensor {
 //
 //	torch.transpose_copy(Tensor input, int dim0, int dim1, *, Tensor out=None)
 func TransposeCopy(input *Tensor, dim0, dim1 int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.transpose_copy", options, input, dim0, dim1))
+	return CallTensor("torch.transpose_copy", options, input, dim0, dim1)
 }
 
 // Unbind is torch.unbind: removes a tensor dimension.
@@ -865,7 +863,7 @@ func TransposeCopy(input *Tensor, dim0, dim1 int, options ...any) *Tensor {
 //
 //	torch.unbind(Tensor input, int dim=0)
 func Unbind(input *Tensor, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.unbind", options, input))
+	return CallTensors("torch.unbind", options, input)
 }
 
 // UnbindCopy is torch.unbind_copy: performs the same operation as torch.unbind,
@@ -875,7 +873,7 @@ func Unbind(input *Tensor, options ...any) Tensors {
 //
 //	torch.unbind_copy(Tensor input, int dim=0, *, Tensor[] out=None)
 func UnbindCopy(input *Tensor, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.unbind_copy", options, input))
+	return CallTensors("torch.unbind_copy", options, input)
 }
 
 // Unflatten is torch.unflatten: expands a dimension of the input tensor over
@@ -886,7 +884,7 @@ func UnbindCopy(input *Tensor, options ...any) Tensors {
 //
 //	torch.unflatten(Tensor input, int dim, int[] sizes)
 func Unflatten(input *Tensor, dim int, sizes Ints) *Tensor {
-	return As[*Tensor](callFunction("torch.unflatten", input, dim, sizes))
+	return CallTensor("torch.unflatten", nil, input, dim, sizes)
 }
 
 // UnsafeChunk is torch.unsafe_chunk: works like torch.chunk but without
@@ -897,7 +895,7 @@ func Unflatten(input *Tensor, dim int, sizes Ints) *Tensor {
 //
 //	torch.unsafe_chunk(Tensor input, int chunks, int dim=0)
 func UnsafeChunk(input *Tensor, chunks int, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.unsafe_chunk", options, input, chunks))
+	return CallTensors("torch.unsafe_chunk", options, input, chunks)
 }
 
 // UnsafeSplit is torch.unsafe_split: works like torch.split but without
@@ -908,7 +906,7 @@ func UnsafeChunk(input *Tensor, chunks int, options ...any) Tensors {
 //
 //	torch.unsafe_split(Tensor input, int split_size, int dim=0)
 func UnsafeSplit(input *Tensor, splitSize Int, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.unsafe_split", options, input, splitSize))
+	return CallTensors("torch.unsafe_split", options, input, splitSize)
 }
 
 // UnsafeSplitWithSizes is torch.unsafe_split_with_sizes.
@@ -918,7 +916,7 @@ func UnsafeSplit(input *Tensor, splitSize Int, options ...any) Tensors {
 //
 //	torch.unsafe_split_with_sizes(Tensor input, int[] split_sizes, int dim=0)
 func UnsafeSplitWithSizes(input *Tensor, splitSizes Ints, options ...any) Tensors {
-	return As[Tensors](callFunctionWith("torch.unsafe_split_with_sizes", options, input, splitSizes))
+	return CallTensors("torch.unsafe_split_with_sizes", options, input, splitSizes)
 }
 
 // UnsqueezeCopy is torch.unsqueeze_copy: performs the same operation as
@@ -929,7 +927,7 @@ func UnsafeSplitWithSizes(input *Tensor, splitSizes Ints, options ...any) Tensor
 //
 //	torch.unsqueeze_copy(Tensor input, int dim, *, Tensor out=None)
 func UnsqueezeCopy(input *Tensor, dim int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.unsqueeze_copy", options, input, dim))
+	return CallTensor("torch.unsqueeze_copy", options, input, dim)
 }
 
 // ViewAsComplex is torch.view_as_complex: returns a view of input as a complex
@@ -940,7 +938,7 @@ func UnsqueezeCopy(input *Tensor, dim int, options ...any) *Tensor {
 //
 //	torch.view_as_complex(Tensor input)
 func ViewAsComplex(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.view_as_complex", input))
+	return CallTensor("torch.view_as_complex", nil, input)
 }
 
 // ViewAsComplexCopy is torch.view_as_complex_copy: performs the same operation
@@ -952,7 +950,7 @@ func ViewAsComplex(input *Tensor) *Tensor {
 //
 //	torch.view_as_complex_copy(Tensor input, *, Tensor out=None)
 func ViewAsComplexCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.view_as_complex_copy", options, input))
+	return CallTensor("torch.view_as_complex_copy", options, input)
 }
 
 // ViewAsReal is torch.view_as_real: returns a view of input as a real tensor.
@@ -962,7 +960,7 @@ func ViewAsComplexCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.view_as_real(Tensor input)
 func ViewAsReal(input *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.view_as_real", input))
+	return CallTensor("torch.view_as_real", nil, input)
 }
 
 // ViewAsRealCopy is torch.view_as_real_copy: performs the same operation as
@@ -974,7 +972,7 @@ func ViewAsReal(input *Tensor) *Tensor {
 //
 //	torch.view_as_real_copy(Tensor input, *, Tensor out=None)
 func ViewAsRealCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.view_as_real_copy", options, input))
+	return CallTensor("torch.view_as_real_copy", options, input)
 }
 
 // ViewCopy is torch.view_copy: performs the same operation as torch.view, but
@@ -986,7 +984,7 @@ func ViewAsRealCopy(input *Tensor, options ...any) *Tensor {
 //	torch.view_copy(Tensor input, dtype dtype, *, Tensor out=None)
 //	torch.view_copy(Tensor input, int[] size, *, Tensor out=None)
 func ViewCopy(input *Tensor, dtype any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.view_copy", options, input, dtype))
+	return CallTensor("torch.view_copy", options, input, dtype)
 }
 
 // Vsplit is torch.vsplit: splits input, a tensor with two or more dimensions,
@@ -998,7 +996,7 @@ func ViewCopy(input *Tensor, dtype any, options ...any) *Tensor {
 //	torch.vsplit(Tensor input, int sections)
 //	torch.vsplit(Tensor input, int[] indices)
 func Vsplit(input *Tensor, sections any) Tensors {
-	return As[Tensors](callFunction("torch.vsplit", input, sections))
+	return CallTensors("torch.vsplit", nil, input, sections)
 }
 
 // Vstack is torch.vstack: stack tensors in sequence vertically (row wise).
@@ -1008,5 +1006,5 @@ func Vsplit(input *Tensor, sections any) Tensors {
 //
 //	torch.vstack(Tensor[] tensors, *, Tensor out=None)
 func Vstack(tensors Seq, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.vstack", options, tensors.sequence()))
+	return CallTensor("torch.vstack", options, tensors)
 }

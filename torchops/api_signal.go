@@ -9,7 +9,7 @@ package torchops
 //
 //	x.istft(n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: 'Tensor | None' = None, center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False)
 func (x *Tensor) Istft(nFft int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("istft", options, nFft))
+	return CallTensor("torch.Tensor.istft", options, x, nFft)
 }
 
 // Stft is the method stft: short-time Fourier transform (STFT).
@@ -19,7 +19,7 @@ func (x *Tensor) Istft(nFft int, options ...any) *Tensor {
 //
 //	x.stft(n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: 'Tensor | None' = None, center: bool = True, pad_mode: str = 'reflect', normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None)
 func (x *Tensor) Stft(nFft int, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("stft", options, nFft))
+	return CallTensor("torch.Tensor.stft", options, x, nFft)
 }
 
 // BartlettWindow is torch.bartlett_window: bartlett window function.
@@ -29,7 +29,7 @@ func (x *Tensor) Stft(nFft int, options ...any) *Tensor {
 //	torch.bartlett_window(int window_length, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.bartlett_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func BartlettWindow(windowLength int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.bartlett_window", options, windowLength))
+	return CallTensor("torch.bartlett_window", options, windowLength)
 }
 
 // BlackmanWindow is torch.blackman_window: blackman window function.
@@ -39,7 +39,7 @@ func BartlettWindow(windowLength int, options ...any) *Tensor {
 //	torch.blackman_window(int window_length, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.blackman_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func BlackmanWindow(windowLength int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.blackman_window", options, windowLength))
+	return CallTensor("torch.blackman_window", options, windowLength)
 }
 
 // HammingWindow is torch.hamming_window: hamming window function.
@@ -51,7 +51,7 @@ func BlackmanWindow(windowLength int, options ...any) *Tensor {
 //	torch.hamming_window(int window_length, bool periodic, float alpha, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.hamming_window(int window_length, bool periodic, float alpha, float beta, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func HammingWindow(windowLength int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.hamming_window", options, windowLength))
+	return CallTensor("torch.hamming_window", options, windowLength)
 }
 
 // HannWindow is torch.hann_window: hann window function.
@@ -61,7 +61,7 @@ func HammingWindow(windowLength int, options ...any) *Tensor {
 //	torch.hann_window(int window_length, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.hann_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func HannWindow(windowLength int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.hann_window", options, windowLength))
+	return CallTensor("torch.hann_window", options, windowLength)
 }
 
 // Istft is torch.istft: inverse short time Fourier Transform.
@@ -71,7 +71,7 @@ func HannWindow(windowLength int, options ...any) *Tensor {
 //
 //	torch.istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False)
 func Istft(input *Tensor, nFft int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.istft", options, input, nFft))
+	return CallTensor("torch.istft", options, input, nFft)
 }
 
 // KaiserWindow is torch.kaiser_window: computes the Kaiser window with window
@@ -83,7 +83,7 @@ func Istft(input *Tensor, nFft int, options ...any) *Tensor {
 //	torch.kaiser_window(int window_length, bool periodic, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 //	torch.kaiser_window(int window_length, bool periodic, float beta, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func KaiserWindow(windowLength int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.kaiser_window", options, windowLength))
+	return CallTensor("torch.kaiser_window", options, windowLength)
 }
 
 // Stft is torch.stft: short-time Fourier transform (STFT).
@@ -94,5 +94,5 @@ func KaiserWindow(windowLength int, options ...any) *Tensor {
 //
 //	torch.stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True, pad_mode: str = 'reflect', normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None)
 func Stft(input *Tensor, nFft int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.functional.stft", options, input, nFft))
+	return CallTensor("torch.functional.stft", options, input, nFft)
 }

@@ -8,7 +8,7 @@ package torchops
 //
 //	x.ccol_indices()
 func (x *Tensor) CcolIndices() *Tensor {
-	return As[*Tensor](x.callMethod("ccol_indices"))
+	return CallTensor("torch.Tensor.ccol_indices", nil, x)
 }
 
 // Coalesce is the method coalesce: returns a coalesced copy of x if x is an
@@ -18,7 +18,7 @@ func (x *Tensor) CcolIndices() *Tensor {
 //
 //	x.coalesce()
 func (x *Tensor) Coalesce() *Tensor {
-	return As[*Tensor](x.callMethod("coalesce"))
+	return CallTensor("torch.Tensor.coalesce", nil, x)
 }
 
 // ColIndices is the method col_indices: returns the tensor containing the
@@ -29,7 +29,7 @@ func (x *Tensor) Coalesce() *Tensor {
 //
 //	x.col_indices()
 func (x *Tensor) ColIndices() *Tensor {
-	return As[*Tensor](x.callMethod("col_indices"))
+	return CallTensor("torch.Tensor.col_indices", nil, x)
 }
 
 // CrowIndices is the method crow_indices: returns the tensor containing the
@@ -40,7 +40,7 @@ func (x *Tensor) ColIndices() *Tensor {
 //
 //	x.crow_indices()
 func (x *Tensor) CrowIndices() *Tensor {
-	return As[*Tensor](x.callMethod("crow_indices"))
+	return CallTensor("torch.Tensor.crow_indices", nil, x)
 }
 
 // Indices is the method indices: return the indices tensor of a sparse COO
@@ -50,7 +50,7 @@ func (x *Tensor) CrowIndices() *Tensor {
 //
 //	x.indices()
 func (x *Tensor) Indices() *Tensor {
-	return As[*Tensor](x.callMethod("indices"))
+	return CallTensor("torch.Tensor.indices", nil, x)
 }
 
 // IsCoalesced is the method is_coalesced: returns True if x is a sparse COO
@@ -58,14 +58,14 @@ func (x *Tensor) Indices() *Tensor {
 //
 //	x.is_coalesced()
 func (x *Tensor) IsCoalesced() SymBool {
-	return As[SymBool](x.callMethod("is_coalesced"))
+	return As[SymBool](CallAny("torch.Tensor.is_coalesced", nil, x))
 }
 
 // ResizeAsSparseInPlace is the method resize_as_sparse_.
 //
 //	x.resize_as_sparse_(Tensor the_template)
 func (x *Tensor) ResizeAsSparseInPlace(theTemplate *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("resize_as_sparse_", theTemplate))
+	return CallTensor("torch.Tensor.resize_as_sparse_", nil, x, theTemplate)
 }
 
 // RowIndices is the method row_indices.
@@ -74,7 +74,7 @@ func (x *Tensor) ResizeAsSparseInPlace(theTemplate *Tensor) *Tensor {
 //
 //	x.row_indices()
 func (x *Tensor) RowIndices() *Tensor {
-	return As[*Tensor](x.callMethod("row_indices"))
+	return CallTensor("torch.Tensor.row_indices", nil, x)
 }
 
 // Smm is the method smm: performs a matrix multiplication of the sparse matrix
@@ -84,7 +84,7 @@ func (x *Tensor) RowIndices() *Tensor {
 //
 //	x.smm(Tensor mat2)
 func (x *Tensor) Smm(mat2 *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("smm", mat2))
+	return CallTensor("torch.Tensor.smm", nil, x, mat2)
 }
 
 // SparseDim is the method sparse_dim: return the number of sparse dimensions in
@@ -92,7 +92,7 @@ func (x *Tensor) Smm(mat2 *Tensor) *Tensor {
 //
 //	x.sparse_dim()
 func (x *Tensor) SparseDim() SymInt {
-	return As[SymInt](x.callMethod("sparse_dim"))
+	return As[SymInt](CallAny("torch.Tensor.sparse_dim", nil, x))
 }
 
 // SparseMask is the method sparse_mask: returns a new sparse tensor with values
@@ -102,7 +102,7 @@ func (x *Tensor) SparseDim() SymInt {
 //
 //	x.sparse_mask(Tensor mask)
 func (x *Tensor) SparseMask(mask *Tensor) *Tensor {
-	return As[*Tensor](x.callMethod("sparse_mask", mask))
+	return CallTensor("torch.Tensor.sparse_mask", nil, x, mask)
 }
 
 // SparseResizeInPlace is the method sparse_resize_: resizes x sparse tensor to
@@ -110,7 +110,7 @@ func (x *Tensor) SparseMask(mask *Tensor) *Tensor {
 //
 //	x.sparse_resize_(int[] size, int sparse_dim, int dense_dim)
 func (x *Tensor) SparseResizeInPlace(size Ints, sparseDim, denseDim int) *Tensor {
-	return As[*Tensor](x.callMethod("sparse_resize_", size, sparseDim, denseDim))
+	return CallTensor("torch.Tensor.sparse_resize_", nil, x, size, sparseDim, denseDim)
 }
 
 // SparseResizeAndClearInPlace is the method sparse_resize_and_clear_: removes
@@ -119,7 +119,7 @@ func (x *Tensor) SparseResizeInPlace(size Ints, sparseDim, denseDim int) *Tensor
 //
 //	x.sparse_resize_and_clear_(int[] size, int sparse_dim, int dense_dim)
 func (x *Tensor) SparseResizeAndClearInPlace(size Ints, sparseDim, denseDim int) *Tensor {
-	return As[*Tensor](x.callMethod("sparse_resize_and_clear_", size, sparseDim, denseDim))
+	return CallTensor("torch.Tensor.sparse_resize_and_clear_", nil, x, size, sparseDim, denseDim)
 }
 
 // ToDense is the method to_dense: creates a strided copy of x if x is not a
@@ -129,7 +129,7 @@ func (x *Tensor) SparseResizeAndClearInPlace(size Ints, sparseDim, denseDim int)
 //
 //	x.to_dense(dtype? dtype=None, *, bool? masked_grad=None)
 func (x *Tensor) ToDense(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("to_dense", options...))
+	return CallTensor("torch.Tensor.to_dense", options, x)
 }
 
 // ToMkldnn is the method to_mkldnn: returns a copy of the tensor in
@@ -137,7 +137,7 @@ func (x *Tensor) ToDense(options ...any) *Tensor {
 //
 //	x.to_mkldnn(dtype? dtype=None)
 func (x *Tensor) ToMkldnn(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("to_mkldnn", options...))
+	return CallTensor("torch.Tensor.to_mkldnn", options, x)
 }
 
 // ToSparse is the method to_sparse: returns a sparse copy of the tensor.
@@ -147,7 +147,7 @@ func (x *Tensor) ToMkldnn(options ...any) *Tensor {
 //	x.to_sparse(*, layout? layout=None, int[2]? blocksize=None, int? dense_dim=None)
 //	x.to_sparse(int sparse_dim)
 func (x *Tensor) ToSparse(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("to_sparse", options...))
+	return CallTensor("torch.Tensor.to_sparse", options, x)
 }
 
 // ToSparseBsc is the method to_sparse_bsc: convert a tensor to a block sparse
@@ -157,7 +157,7 @@ func (x *Tensor) ToSparse(options ...any) *Tensor {
 //
 //	x.to_sparse_bsc(int[2] blocksize, int? dense_dim=None)
 func (x *Tensor) ToSparseBsc(blocksize Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("to_sparse_bsc", options, blocksize))
+	return CallTensor("torch.Tensor.to_sparse_bsc", options, x, blocksize)
 }
 
 // ToSparseBsr is the method to_sparse_bsr: convert a tensor to a block sparse
@@ -167,7 +167,7 @@ func (x *Tensor) ToSparseBsc(blocksize Ints, options ...any) *Tensor {
 //
 //	x.to_sparse_bsr(int[2] blocksize, int? dense_dim=None)
 func (x *Tensor) ToSparseBsr(blocksize Ints, options ...any) *Tensor {
-	return As[*Tensor](x.callMethodWith("to_sparse_bsr", options, blocksize))
+	return CallTensor("torch.Tensor.to_sparse_bsr", options, x, blocksize)
 }
 
 // ToSparseCoo is the method to_sparse_coo: convert a tensor to coordinate
@@ -177,7 +177,7 @@ func (x *Tensor) ToSparseBsr(blocksize Ints, options ...any) *Tensor {
 //
 //	x.to_sparse_coo()
 func (x *Tensor) ToSparseCoo() *Tensor {
-	return As[*Tensor](x.callMethod("to_sparse_coo"))
+	return CallTensor("torch.Tensor.to_sparse_coo", nil, x)
 }
 
 // ToSparseCsc is the method to_sparse_csc: convert a tensor to compressed
@@ -187,7 +187,7 @@ func (x *Tensor) ToSparseCoo() *Tensor {
 //
 //	x.to_sparse_csc(int? dense_dim=None)
 func (x *Tensor) ToSparseCsc(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("to_sparse_csc", options...))
+	return CallTensor("torch.Tensor.to_sparse_csc", options, x)
 }
 
 // ToSparseCsr is the method to_sparse_csr: convert a tensor to compressed row
@@ -197,7 +197,7 @@ func (x *Tensor) ToSparseCsc(options ...any) *Tensor {
 //
 //	x.to_sparse_csr(int? dense_dim=None)
 func (x *Tensor) ToSparseCsr(options ...any) *Tensor {
-	return As[*Tensor](x.callMethod("to_sparse_csr", options...))
+	return CallTensor("torch.Tensor.to_sparse_csr", options, x)
 }
 
 // Values is the method values: return the values tensor of a sparse COO tensor.
@@ -206,7 +206,7 @@ func (x *Tensor) ToSparseCsr(options ...any) *Tensor {
 //
 //	x.values()
 func (x *Tensor) Values() *Tensor {
-	return As[*Tensor](x.callMethod("values"))
+	return CallTensor("torch.Tensor.values", nil, x)
 }
 
 // CcolIndicesCopy is torch.ccol_indices_copy.
@@ -215,7 +215,7 @@ func (x *Tensor) Values() *Tensor {
 //
 //	torch.ccol_indices_copy(Tensor input, *, Tensor out=None)
 func CcolIndicesCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.ccol_indices_copy", options, input))
+	return CallTensor("torch.ccol_indices_copy", options, input)
 }
 
 // ColIndicesCopy is torch.col_indices_copy: performs the same operation as
@@ -226,7 +226,7 @@ func CcolIndicesCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.col_indices_copy(Tensor input, *, Tensor out=None)
 func ColIndicesCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.col_indices_copy", options, input))
+	return CallTensor("torch.col_indices_copy", options, input)
 }
 
 // CrowIndicesCopy is torch.crow_indices_copy: performs the same operation as
@@ -237,7 +237,7 @@ func ColIndicesCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.crow_indices_copy(Tensor input, *, Tensor out=None)
 func CrowIndicesCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.crow_indices_copy", options, input))
+	return CallTensor("torch.crow_indices_copy", options, input)
 }
 
 // Hspmm is torch.hspmm: performs a matrix multiplication of a sparse COO matrix
@@ -247,7 +247,7 @@ func CrowIndicesCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.hspmm(Tensor mat1, Tensor mat2, *, Tensor out=None)
 func Hspmm(mat1, mat2 *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.hspmm", options, mat1, mat2))
+	return CallTensor("torch.hspmm", options, mat1, mat2)
 }
 
 // IndicesCopy is torch.indices_copy: performs the same operation as
@@ -256,7 +256,7 @@ func Hspmm(mat1, mat2 *Tensor, options ...any) *Tensor {
 //
 //	torch.indices_copy(Tensor input, *, Tensor out=None)
 func IndicesCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.indices_copy", options, input))
+	return CallTensor("torch.indices_copy", options, input)
 }
 
 // MaxPool1dWithIndices is torch.max_pool1d_with_indices.
@@ -268,59 +268,56 @@ func IndicesCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False)
 func MaxPool1dWithIndices(input *Tensor, kernelSize Ints, options ...any) (_, _ *Tensor) {
-	list := As[Tensors](callFunctionWith("torch.max_pool1d_with_indices", options, input, kernelSize))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.max_pool1d_with_indices", options, input, kernelSize)
 }
 
 // MkldnnAdaptiveAvgPool2d is torch.mkldnn_adaptive_avg_pool2d.
 //
 //	torch.mkldnn_adaptive_avg_pool2d(Tensor input, int[2] output_size, *, Tensor out=None)
 func MkldnnAdaptiveAvgPool2d(input *Tensor, outputSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.mkldnn_adaptive_avg_pool2d", options, input, outputSize))
+	return CallTensor("torch.mkldnn_adaptive_avg_pool2d", options, input, outputSize)
 }
 
 // MkldnnConvolution is torch.mkldnn_convolution.
 //
 //	torch.mkldnn_convolution(Tensor input, Tensor weight, Tensor? bias, int[] padding, int[] stride, int[] dilation, int groups)
 func MkldnnConvolution(input, weight, bias *Tensor, padding, stride, dilation Ints, groups Int) *Tensor {
-	return As[*Tensor](callFunction("torch.mkldnn_convolution", input, weight, bias, padding, stride, dilation, groups))
+	return CallTensor("torch.mkldnn_convolution", nil, input, weight, bias, padding, stride, dilation, groups)
 }
 
 // MkldnnLinearBackwardWeights is torch.mkldnn_linear_backward_weights.
 //
 //	torch.mkldnn_linear_backward_weights(Tensor grad_output, Tensor input, Tensor weight, bool bias_defined)
 func MkldnnLinearBackwardWeights(gradOutput, input, weight *Tensor, biasDefined bool) (_, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.mkldnn_linear_backward_weights", gradOutput, input, weight, biasDefined))
-	return list.At(0), list.At(1)
+	return CallTensors2("torch.mkldnn_linear_backward_weights", nil, gradOutput, input, weight, biasDefined)
 }
 
 // MkldnnMaxPool2d is torch.mkldnn_max_pool2d.
 //
 //	torch.mkldnn_max_pool2d(Tensor input, int[2] kernel_size, int[2] stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False)
 func MkldnnMaxPool2d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.mkldnn_max_pool2d", options, input, kernelSize))
+	return CallTensor("torch.mkldnn_max_pool2d", options, input, kernelSize)
 }
 
 // MkldnnMaxPool3d is torch.mkldnn_max_pool3d.
 //
 //	torch.mkldnn_max_pool3d(Tensor input, int[3] kernel_size, int[3] stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False)
 func MkldnnMaxPool3d(input *Tensor, kernelSize Ints, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.mkldnn_max_pool3d", options, input, kernelSize))
+	return CallTensor("torch.mkldnn_max_pool3d", options, input, kernelSize)
 }
 
 // MkldnnRnnLayer is torch.mkldnn_rnn_layer.
 //
 //	torch.mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_, bool reverse, int[] batch_sizes, int mode, int hidden_size, int num_layers, bool has_biases, bool bidirectional, bool batch_first, bool train)
 func MkldnnRnnLayer(input, weight0, weight1, weight2, weight3, hxInPlace, cxInPlace *Tensor, reverse bool, batchSizes Ints, mode, hiddenSize, numLayers int, hasBiases, bidirectional, batchFirst, train bool) (_, _, _, _ *Tensor) {
-	list := As[Tensors](callFunction("torch.mkldnn_rnn_layer", input, weight0, weight1, weight2, weight3, hxInPlace, cxInPlace, reverse, batchSizes, mode, hiddenSize, numLayers, hasBiases, bidirectional, batchFirst, train))
-	return list.At(0), list.At(1), list.At(2), list.At(3)
+	return CallTensors4("torch.mkldnn_rnn_layer", nil, input, weight0, weight1, weight2, weight3, hxInPlace, cxInPlace, reverse, batchSizes, mode, hiddenSize, numLayers, hasBiases, bidirectional, batchFirst, train)
 }
 
 // ResizeAsSparseInPlace is torch.resize_as_sparse_.
 //
 //	torch.resize_as_sparse_(Tensor input, Tensor the_template)
 func ResizeAsSparseInPlace(input, theTemplate *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.resize_as_sparse_", input, theTemplate))
+	return CallTensor("torch.resize_as_sparse_", nil, input, theTemplate)
 }
 
 // RowIndicesCopy is torch.row_indices_copy.
@@ -329,7 +326,7 @@ func ResizeAsSparseInPlace(input, theTemplate *Tensor) *Tensor {
 //
 //	torch.row_indices_copy(Tensor input, *, Tensor out=None)
 func RowIndicesCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.row_indices_copy", options, input))
+	return CallTensor("torch.row_indices_copy", options, input)
 }
 
 // Smm is torch.smm: performs a matrix multiplication of the sparse matrix input
@@ -339,7 +336,7 @@ func RowIndicesCopy(input *Tensor, options ...any) *Tensor {
 //
 //	torch.smm(Tensor input, Tensor mat2)
 func Smm(input, mat2 *Tensor) *Tensor {
-	return As[*Tensor](callFunction("torch.smm", input, mat2))
+	return CallTensor("torch.smm", nil, input, mat2)
 }
 
 // SparseBscTensor is torch.sparse_bsc_tensor: constructs a sparse tensor in BSC
@@ -351,7 +348,7 @@ func Smm(input, mat2 *Tensor) *Tensor {
 //
 //	torch.sparse_bsc_tensor(ccol_indices: any, row_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseBscTensor(ccolIndices, rowIndices, values any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.sparse_bsc_tensor", options, ccolIndices, rowIndices, values))
+	return CallTensor("torch.sparse_bsc_tensor", options, ccolIndices, rowIndices, values)
 }
 
 // SparseBsrTensor is torch.sparse_bsr_tensor: constructs a sparse tensor in BSR
@@ -363,7 +360,7 @@ func SparseBscTensor(ccolIndices, rowIndices, values any, options ...any) *Tenso
 //
 //	torch.sparse_bsr_tensor(crow_indices: any, col_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseBsrTensor(crowIndices, colIndices, values any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.sparse_bsr_tensor", options, crowIndices, colIndices, values))
+	return CallTensor("torch.sparse_bsr_tensor", options, crowIndices, colIndices, values)
 }
 
 // SparseCompressedTensor is torch.sparse_compressed_tensor: constructs a sparse
@@ -372,7 +369,7 @@ func SparseBsrTensor(crowIndices, colIndices, values any, options ...any) *Tenso
 //
 //	torch.sparse_compressed_tensor(compressed_indices: any, plain_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseCompressedTensor(compressedIndices, plainIndices, values any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.sparse_compressed_tensor", options, compressedIndices, plainIndices, values))
+	return CallTensor("torch.sparse_compressed_tensor", options, compressedIndices, plainIndices, values)
 }
 
 // SparseCooTensor is torch.sparse_coo_tensor: constructs a sparse tensor in
@@ -383,7 +380,7 @@ func SparseCompressedTensor(compressedIndices, plainIndices, values any, options
 //
 //	torch.sparse_coo_tensor(indices: any, values: any, size = None, *, dtype = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None, is_coalesced = None)
 func SparseCooTensor(indices, values any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.sparse_coo_tensor", options, indices, values))
+	return CallTensor("torch.sparse_coo_tensor", options, indices, values)
 }
 
 // SparseCscTensor is torch.sparse_csc_tensor: constructs a sparse tensor in CSC
@@ -395,7 +392,7 @@ func SparseCooTensor(indices, values any, options ...any) *Tensor {
 //
 //	torch.sparse_csc_tensor(ccol_indices: any, row_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseCscTensor(ccolIndices, rowIndices, values any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.sparse_csc_tensor", options, ccolIndices, rowIndices, values))
+	return CallTensor("torch.sparse_csc_tensor", options, ccolIndices, rowIndices, values)
 }
 
 // SparseCsrTensor is torch.sparse_csr_tensor: constructs a sparse tensor in CSR
@@ -407,7 +404,7 @@ func SparseCscTensor(ccolIndices, rowIndices, values any, options ...any) *Tenso
 //
 //	torch.sparse_csr_tensor(crow_indices: any, col_indices: any, values: any, size = None, *, dtype = None, layout = None, device = None, pin_memory = False, requires_grad = False, check_invariants = None)
 func SparseCsrTensor(crowIndices, colIndices, values any, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.sparse_csr_tensor", options, crowIndices, colIndices, values))
+	return CallTensor("torch.sparse_csr_tensor", options, crowIndices, colIndices, values)
 }
 
 // TrilIndices is torch.tril_indices: returns the indices of the lower
@@ -419,7 +416,7 @@ func SparseCsrTensor(crowIndices, colIndices, values any, options ...any) *Tenso
 //
 //	torch.tril_indices(int row, int col, int offset=0, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func TrilIndices(row, col int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.tril_indices", options, row, col))
+	return CallTensor("torch.tril_indices", options, row, col)
 }
 
 // TriuIndices is torch.triu_indices: returns the indices of the upper
@@ -431,7 +428,7 @@ func TrilIndices(row, col int, options ...any) *Tensor {
 //
 //	torch.triu_indices(int row, int col, int offset=0, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func TriuIndices(row, col int, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.triu_indices", options, row, col))
+	return CallTensor("torch.triu_indices", options, row, col)
 }
 
 // ValuesCopy is torch.values_copy: performs the same operation as torch.values,
@@ -439,5 +436,5 @@ func TriuIndices(row, col int, options ...any) *Tensor {
 //
 //	torch.values_copy(Tensor input, *, Tensor out=None)
 func ValuesCopy(input *Tensor, options ...any) *Tensor {
-	return As[*Tensor](callFunctionWith("torch.values_copy", options, input))
+	return CallTensor("torch.values_copy", options, input)
 }

@@ -33,7 +33,7 @@ func (x *Tensor) Imag() *Tensor { return x.property("imag") }
 func (x *Tensor) Grad() *Tensor { return x.property("grad") }
 
 // Transposed returns a view of a matrix with its dimensions exchanged: the method t.
-func (x *Tensor) Transposed() *Tensor { return x.method("t") }
+func (x *Tensor) Transposed() *Tensor { return CallTensor("torch.Tensor.t", nil, x) }
 
 // Transposed returns a view of a matrix with its dimensions exchanged: torch.t.
-func Transposed(input *Tensor) *Tensor { return function(ir.FuncOf("torch.t"), input) }
+func Transposed(input *Tensor) *Tensor { return CallTensor("torch.t", nil, input) }

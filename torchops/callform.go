@@ -2,10 +2,8 @@ package torchops
 
 import (
 	"slices"
-	"strings"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
-	"github.com/torchfx-go/torchfx/ir"
 )
 
 // Which signature takes the arguments of a call, and how each of them goes to the
@@ -13,10 +11,10 @@ import (
 // runs its parser once for each form in which it is called, and remembers the way that
 // the arguments went: see [public.fast].
 
-// A callForm is what the parser decides by.
+// A callForm is what the parser decides by: the kinds of the arguments in order, with
+// those of keywords marked, and the names of these.
 type callForm struct {
-	kinds    [formRoom]argKind // of the arguments in order, with those of keywords marked
-	n        int
+	kinds    [formRoom]argKind
 	keywords int
 	names    [formKeywords]string
 }
@@ -42,17 +40,18 @@ const (
 	ofLayout
 	ofMemoryFormat
 	ofDevice
+	ofGenerator
 	ofScope           // an option of Go's
 	asKeyword argKind = 1 << 7
 )
 
 // is reports whether two forms are one.
 func (f *callForm) is(g *callForm) bool {
-	if f.n != g.n || f.kinds != g.kinds || f.keywords != g.keywords {
+	if f.kinds != g.kinds {
 		return false
 	}
-	for i, name := range f.names[:f.keywords] {
-		if name != g.names[i] {
+	for i := range f.keywords {
+		if f.names[i] != g.names[i] {
 			return false
 		}
 	}
@@ -60,379 +59,191 @@ func (f *callForm) is(g *callForm) bool {
 }
 
 // callArgs are the arguments of a call where they lie, which is on the stack of a
-// caller: nothing here keeps them. Lists of lists let the compiler see that.
+// caller: nothing here keeps them.
 type callArgs struct {
-	lists [3][]any // one after another, keywords among the last
-	kw    []Kwarg  // keywords that stand apart
+	args, options []any   // one after another, keywords among the last
+	kw            []Kwarg // keywords that stand apart
 }
 
-func (a *callArgs) len() int {
-	return len(a.lists[0]) + len(a.lists[1]) + len(a.lists[2]) + len(a.kw)
-}
-
-// at returns an argument; a keyword as it stands.
-func (a *callArgs) at(i int) any {
-	for j := range a.lists {
-		if i < len(a.lists[j]) {
-			return a.lists[j][i]
-		}
-		i -= len(a.lists[j])
-	}
-	return a.kw[i].Value
-}
-
-// value is at without the name of a keyword.
-func (a *callArgs) value(i int) any {
-	v := a.at(i)
-	if k, ok := v.(Kwarg); ok {
-		return k.Value
-	}
-	return v
-}
-
-// form finds the form of a call, and the scope that its results join. ok is false
-// where there is none: for what is traced, and for kinds that are rare or tell too
-// little.
-func (a *callArgs) form(f *callForm) (scope *Scope, ok bool) {
-	n := a.len()
+// form finds the form of a call and puts what the arguments hold into slots, one for
+// each; and the scope that the results join. ok is false where there is none: for
+// what is traced, what is closed, and kinds that are rare or tell too little.
+func (a *callArgs) form(f *callForm, s *libtorch.Slots) (scope *Scope, ok bool) {
+	n := len(a.args) + len(a.options) + len(a.kw)
 	if n > formRoom {
 		return nil, false
 	}
-	apart := n - len(a.kw)
+	s.Begin(n)
 	for i := range n {
-		v := a.at(i)
-		k, isKeyword := v.(Kwarg)
-		switch {
-		case isKeyword:
-			v = k.Value
-		case i >= apart:
-			k.Name, isKeyword = a.kw[i-apart].Name, true
+		var k Kwarg
+		var isKeyword bool
+		var v any
+		switch j := i - len(a.args); {
+		case j < 0:
+			v = a.args[i]
+		case j < len(a.options):
+			v = a.options[j]
+		default:
+			k, isKeyword = a.kw[j-len(a.options)], true
 		}
-		kind := kindOfArg(v)
-		if kind == 0 || kind == ofScope && isKeyword || f.keywords > 0 && !isKeyword && kind != ofScope {
-			return nil, false
-		}
-		if kind <= ofTensors || kind == ofScope {
-			scope = younger(scope, findScope(v))
+		if !isKeyword {
+			k, isKeyword = v.(Kwarg)
 		}
 		if isKeyword {
-			if f.keywords == formKeywords {
+			v = k.Value
+		}
+		var kind argKind
+		switch t, _ := v.(*Tensor); {
+		case t == nil || t.value.recorder != nil:
+			kind = slot(s, i, v, &scope)
+		case s.Tensor(i, &t.handle): // as nearly all are
+			kind = ofTensor
+			if in := t.scope.Load(); in != nil {
+				scope = younger(scope, in)
+			}
+		}
+		switch {
+		case kind == 0:
+			return nil, false
+		case isKeyword:
+			if kind == ofScope || f.keywords == formKeywords {
 				return nil, false
 			}
 			f.names[f.keywords] = k.Name
 			f.keywords++
 			kind |= asKeyword
+		case f.keywords > 0 && kind != ofScope:
+			return nil, false
 		}
 		f.kinds[i] = kind
 	}
-	f.n = n
 	return scope, true
 }
 
-// kindOfArg is the kind of an argument, 0 for those that have no place in a form.
-func kindOfArg(v any) argKind {
+// n is how many arguments there are.
+func (f *callForm) n() int {
+	n := slices.Index(f.kinds[:], 0)
+	if n < 0 {
+		n = formRoom
+	}
+	return n
+}
+
+// slot puts an argument that is no tensor into a slot and returns its kind, 0 for those that have no
+// place in a form.
+func slot(s *libtorch.Slots, i int, v any, scope **Scope) argKind {
 	switch v := v.(type) {
 	case *Tensor:
-		if isReal(v) {
-			return ofTensor
-		}
 		if v == nil {
 			return ofNone
 		}
-	case int, int64:
+	case int:
+		s.Int(i, int64(v))
+		return ofInt
+	case int64:
+		s.Int(i, v)
 		return ofInt
 	case float64:
+		s.Float(i, v)
 		return ofFloat
 	case bool:
+		s.Bool(i, v)
 		return ofBool
 	case nil:
 		return ofNone
 	case []int:
-		return nonEmpty(v, ofInts)
+		return ints(s, i, v)
 	case []int64:
-		return nonEmpty(v, ofInts)
+		return ints(s, i, v)
 	case []any:
-		for _, item := range v {
-			switch item.(type) {
-			case int, int64:
-			default:
-				return 0
-			}
-		}
-		return nonEmpty(v, ofInts)
+		return mixedInts(s, i, v)
 	case List:
-		return kindOfTensors(v)
+		return tensors(s, i, v, scope)
 	case []*Tensor:
-		return kindOfTensors(v)
+		return tensors(s, i, v, scope)
 	case Tuple:
-		return kindOfTensors(v)
+		return tensors(s, i, v, scope)
 	case Tensors:
 		if v.value.recorder == nil {
-			return kindOfTensors(v.list)
+			return tensors(s, i, v.list, scope)
 		}
 	case SymInt:
 		if !v.Traced() {
+			s.Int(i, v.n)
 			return ofInt
 		}
 	case string:
-		return ofString
+		if s.Str(i, v) {
+			return ofString
+		}
 	case DType:
-		return ofDType
+		if v.Valid() {
+			s.Int(i, int64(v.C10()))
+			return ofDType
+		}
 	case Layout:
+		s.Int(i, int64(v.C10()))
 		return ofLayout
 	case MemoryFormat:
+		s.Int(i, int64(v.C10()))
 		return ofMemoryFormat
 	case Device:
+		s.Device(i, v)
 		return ofDevice
+	case *Generator:
+		if v != nil && s.Generator(i, v) {
+			return ofGenerator
+		}
 	case inScope:
+		*scope = younger(*scope, v.scope)
 		return ofScope
 	}
 	return 0
 }
 
-func isReal(t *Tensor) bool { return t != nil && t.value.recorder == nil }
-
 // The parser takes an empty list for one of anything.
-func nonEmpty[T any](list []T, kind argKind) argKind {
-	if len(list) == 0 {
+
+func ints[T int | int64](s *libtorch.Slots, i int, list []T) argKind {
+	at, ok := s.List(i, len(list))
+	if !ok || len(list) == 0 {
 		return 0
 	}
-	return kind
+	for j, n := range list {
+		s.Int(at+j, int64(n))
+	}
+	return ofInts
 }
 
-func kindOfTensors(list []*Tensor) argKind {
-	for _, t := range list {
-		if !isReal(t) {
+func mixedInts(s *libtorch.Slots, i int, list []any) argKind {
+	at, ok := s.List(i, len(list))
+	if !ok || len(list) == 0 {
+		return 0
+	}
+	for j, item := range list {
+		switch n := item.(type) {
+		case int:
+			s.Int(at+j, int64(n))
+		case int64:
+			s.Int(at+j, n)
+		default:
 			return 0
 		}
 	}
-	return nonEmpty(list, ofTensors)
+	return ofInts
 }
 
-// A route is how the arguments of calls in one form go to the operator.
-type route struct {
-	form     callForm
-	operator *libtorch.Operator // nil where each call needs the parser
-	results  int
-	steps    []step
+func tensors(s *libtorch.Slots, i int, list []*Tensor, scope **Scope) argKind {
+	at, ok := s.List(i, len(list))
+	if !ok || len(list) == 0 {
+		return 0
+	}
+	for j, t := range list {
+		if !isReal(t) || !s.Tensor(at+j, &t.handle) {
+			return 0
+		}
+		*scope = younger(*scope, t.scope.Load())
+	}
+	return ofTensors
 }
 
-// A step writes one argument of the operator.
-type step struct {
-	kind    argKind // what is written, 0 for the constant
-	arg     int     // which argument of the call it is; with count, the first of these
-	count   int     // of a list of ints: how many arguments make it, as in x.view(2, 3), or with repeat, how often one stands in it
-	fixed   int     // the length that a list of ints must have, 0 for any
-	repeat  bool
-	wrapped bool // a number that stands for a tensor
-	words   []uint64
-}
-
-// formRoutes is the most forms that a function remembers. One that is called in more is
-// called with numbers of keywords or sizes that change, and the rest through the parser.
-const formRoutes = 64
-
-// fast calls the function with arguments whose form has a route. ok is false where it has
-// none, and nothing was called; the error is that of the operator.
-func (p *public) fast(m *libtorch.Mode, a *callArgs) (v any, ok bool, err error) {
-	var form callForm
-	scope, ok := a.form(&form)
-	if !ok || !m.Ordinary() {
-		return nil, false, nil
-	}
-	w := p.routeOf(&form)
-	if w == nil || w.operator == nil {
-		return nil, false, nil
-	}
-	var words libtorch.Words
-	if !w.write(&words, a) || words.Failed() {
-		words.Drop()
-		return nil, false, nil // the parser says why
-	}
-	if w.results == 1 {
-		t := new(Tensor)
-		if err := w.operator.CallWords(&words, []*libtorch.Tensor{&t.handle}); err != nil {
-			return nil, true, err
-		}
-		if !t.real() {
-			return nil, true, nil
-		}
-		if scope != nil {
-			scope.Add(t)
-		}
-		return t, true, nil
-	}
-	return w.several(&words, scope)
-}
-
-// several calls an operator that returns several tensors.
-func (w *route) several(words *libtorch.Words, scope *Scope) (v any, ok bool, err error) {
-	var handles [libtorch.MaxResults]*libtorch.Tensor
-	results := make([]Tensor, w.results)
-	for i := range results {
-		handles[i] = &results[i].handle
-	}
-	if err := w.operator.CallWords(words, handles[:w.results]); err != nil {
-		return nil, true, err
-	}
-	tuple := make(ir.PyTuple, w.results)
-	for i := range results {
-		if t := &results[i]; t.real() {
-			tuple[i] = t
-			if scope != nil {
-				scope.Add(t)
-			}
-		}
-	}
-	return tuple, true, nil
-}
-
-// write writes the arguments of a call. ok is false where one is not what the
-// operator takes after all.
-func (w *route) write(words *libtorch.Words, a *callArgs) (ok bool) {
-	for i := range w.steps {
-		s := &w.steps[i]
-		if s.kind == 0 {
-			words.Copy(s.words)
-			continue
-		}
-		if s.wrapped {
-			words.Wrapped()
-		}
-		if s.count > 0 {
-			words.Ints(s.count)
-			for j := range s.count {
-				if s.repeat {
-					j = 0
-				}
-				words.Item(intOf(a.value(s.arg + j)))
-			}
-			continue
-		}
-		if !s.one(words, a.value(s.arg)) {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *step) one(words *libtorch.Words, v any) (ok bool) {
-	switch s.kind {
-	case ofTensor:
-		words.Tensor(&v.(*Tensor).handle)
-	case ofInt:
-		words.Int(intOf(v))
-	case ofFloat:
-		x, isFloat := v.(float64)
-		if !isFloat {
-			x = float64(intOf(v))
-		}
-		words.Float(x)
-	case ofBool:
-		words.Bool(v.(bool))
-	case ofInts:
-		return s.ints(words, v)
-	case ofTensors:
-		list, _ := tensorsOf(v)
-		words.Tensors(len(list))
-		for _, t := range list {
-			words.TensorItem(&t.handle)
-		}
-	case ofString:
-		words.Str(v.(string))
-	case ofDType:
-		dt := v.(DType)
-		words.Int(int64(dt.C10()))
-		return dt.Valid()
-	case ofLayout:
-		words.Int(int64(v.(Layout).C10()))
-	case ofMemoryFormat:
-		words.Int(int64(v.(MemoryFormat).C10()))
-	case ofDevice:
-		words.Device(v.(Device))
-	}
-	return true
-}
-
-func (s *step) ints(words *libtorch.Words, v any) (ok bool) {
-	var n int
-	switch v := v.(type) {
-	case []int:
-		n = len(v)
-		words.Ints(n)
-		for _, x := range v {
-			words.Item(int64(x))
-		}
-	case []int64:
-		n = len(v)
-		words.Ints(n)
-		for _, x := range v {
-			words.Item(x)
-		}
-	case []any:
-		n = len(v)
-		words.Ints(n)
-		for _, x := range v {
-			words.Item(intOf(x))
-		}
-	}
-	return s.fixed == 0 || n == s.fixed
-}
-
-func intOf(v any) int64 {
-	switch v := v.(type) {
-	case int:
-		return int64(v)
-	case int64:
-		return v
-	case SymInt:
-		return v.n
-	}
-	return 0
-}
-
-func tensorsOf(v any) (list []*Tensor, ok bool) {
-	switch v := v.(type) {
-	case List:
-		return v, true
-	case Tuple:
-		return v, true
-	case []*Tensor:
-		return v, true
-	case Tensors:
-		return v.list, true
-	}
-	return nil, false
-}
-
-// routeOf returns the route of a form, which is found where it is new; nil where the
-// function remembers no more.
-func (p *public) routeOf(f *callForm) *route {
-	known := p.routes.Load()
-	if known != nil {
-		for _, r := range *known {
-			if r.form.is(f) {
-				return r
-			}
-		}
-		if len(*known) >= formRoutes {
-			return nil
-		}
-	}
-	return p.addRoute(*f)
-}
-
-func (p *public) addRoute(f callForm) *route {
-	for i, name := range f.names {
-		f.names[i] = strings.Clone(name) // their memory is the caller's
-	}
-	r := p.learn(&f)
-	p.learning.Lock()
-	defer p.learning.Unlock()
-	known := []*route{r}
-	if list := p.routes.Load(); list != nil {
-		known = append(slices.Clip(*list), r)
-	}
-	p.routes.Store(&known)
-	return r
-}
+func isReal(t *Tensor) bool { return t != nil && t.value.recorder == nil }

@@ -9,37 +9,41 @@ import (
 // reads off the value of an argument. So a form is tried twice: with tensors that
 // stand for neither, and with ones that stand for both. What the parser takes some way in
 // both, it takes that way for all tensors, since it takes each argument by itself.
-var noNumber, anyNumber = new(Tensor), new(Tensor)
+var noNumber, anyNumber = newTensor(), newTensor()
 
 // learn finds the route of a form.
 func (p *public) learn(f *callForm) *route {
-	w := &route{form: *f}
+	r := &route{form: *f}
+	if o, args, ok := p.arguments(f, r); ok {
+		r.call, _ = o.PrepareSlots(args)
+	}
+	return r
+}
+
+// arguments finds the operator that the calls of a form are, how its arguments are made
+// of those of the call, and the rest of the route.
+func (p *public) arguments(f *callForm, r *route) (o *libtorch.Operator, args []libtorch.Argument, ok bool) {
 	m, places, ok := p.matchForm(f)
 	if !ok {
-		return w
+		return nil, nil, false
 	}
 	s := m.signature
 	if s.op == "" {
-		return w // not only a call
+		return nil, nil, false // not only a call
 	}
 	out := s.out >= 0 && places[s.out].given()
 	if s.options && (out || places[len(s.params)-1].given()) {
-		return w // these do more than to call the operator
+		return nil, nil, false // these do more than to call the operator
 	}
 	plan, err := s.plan(p.method, out)
 	if err != nil {
-		return w
+		return nil, nil, false
 	}
 	schema := plan.operator.Schema()
-	if schema.VarReturns || len(schema.Returns) == 0 || len(schema.Returns) > libtorch.MaxResults {
-		return w
+	if r.results, ok = resultsOf(schema); !ok {
+		return nil, nil, false
 	}
-	for i := range schema.Returns {
-		if schema.Returns[i].Type.Kind != ir.TypeTensor {
-			return w
-		}
-	}
-	steps := make([]step, len(plan.from))
+	args = make([]libtorch.Argument, len(plan.from))
 	for i, src := range plan.from {
 		place := place{arg: -1}
 		switch {
@@ -49,23 +53,44 @@ func (p *public) learn(f *callForm) *route {
 			place = places[src.param]
 		}
 		if !place.given() {
-			words, ok := plan.operator.Constant(i, src.absent)
-			if !ok {
-				return w
-			}
-			steps[i].words = words
+			args[i] = libtorch.Argument{Kind: libtorch.ArgConstant, Value: src.absent}
 			continue
 		}
 		var param *parameter
 		if src.param >= 0 {
 			param = &s.params[src.param]
 		}
-		if src.item >= 0 || !place.step(&steps[i], param, &schema.Args[i]) {
-			return w
+		if args[i], ok = place.argument(param, &schema.Args[i]); !ok || src.item >= 0 {
+			return nil, nil, false
+		}
+		if n := schema.Args[i].Type.Required().Len; n > 1 && args[i].Kind == libtorch.ArgInts {
+			r.lengths = append(r.lengths, length{place.arg, n})
 		}
 	}
-	w.operator, w.results, w.steps = plan.operator, len(schema.Returns), steps
-	return w
+	return plan.operator, args, true
+}
+
+// resultsOf is how many tensors an operator returns, or what else; ok is false for
+// what the parser takes apart.
+func resultsOf(schema *ir.Schema) (n int, ok bool) {
+	if schema.VarReturns || len(schema.Returns) == 0 || len(schema.Returns) > maxResults {
+		return 0, false
+	}
+	for i := range schema.Returns {
+		switch t := &schema.Returns[i].Type; {
+		case t.Kind == ir.TypeTensor:
+			n++
+		case len(schema.Returns) > 1:
+			return 0, false
+		case t.Kind == ir.TypeList && t.Elem.Kind == ir.TypeTensor:
+			return aList, true
+		case t.Kind == ir.TypeBool || t.Kind == ir.TypeInt || t.Kind == ir.TypeSymInt || t.Kind == ir.TypeFloat:
+			return oneValue, true
+		default:
+			return 0, false
+		}
+	}
+	return n, true
 }
 
 // A place is which argument of a call a parameter gets, -1 for none, or for a list of
@@ -79,56 +104,58 @@ type place struct {
 // were none.
 func (p place) given() bool { return p.arg >= 0 && p.kind != ofNone }
 
-// step says how the argument of a place is written for an argument of the schema, as
+// argument says how the argument of a place is made one of the schema, as
 // [call.convert] does it; false where that depends on more than the kinds, or fails.
-func (p place) step(s *step, param *parameter, a *ir.Param) bool {
+func (p place) argument(param *parameter, a *ir.Param) (libtorch.Argument, bool) {
 	t := a.Type.Required()
-	*s = step{kind: p.kind, arg: p.arg}
+	made := libtorch.Argument{Kind: directly[p.kind], Slot: p.arg}
+	number := p.kind == ofInt || p.kind == ofFloat || p.kind == ofBool
 	switch t.Kind {
 	case ir.TypeTensor:
-		s.wrapped = p.kind != ofTensor
-		return p.kind == ofTensor || p.kind == ofInt || p.kind == ofFloat || p.kind == ofBool
-	case ir.TypeInt, ir.TypeSymInt:
-		return p.kind == ofInt
+		if number {
+			made.Kind += libtorch.ArgWrapped
+		}
+		return made, number || p.kind == ofTensor
 	case ir.TypeFloat, ir.TypeSymFloat:
-		s.kind = ofFloat
-		return p.kind == ofFloat || p.kind == ofInt
+		if p.kind == ofInt {
+			made.Kind = libtorch.ArgReal
+		}
+		return made, p.kind == ofFloat || p.kind == ofInt
 	case ir.TypeScalar:
-		return p.kind == ofInt || p.kind == ofFloat || p.kind == ofBool
-	case ir.TypeBool:
-		return p.kind == ofBool
-	case ir.TypeStr:
-		return p.kind == ofString
-	case ir.TypeDType:
-		return p.kind == ofDType
-	case ir.TypeLayout:
-		return p.kind == ofLayout
-	case ir.TypeMemoryFormat:
-		return p.kind == ofMemoryFormat
-	case ir.TypeDevice:
-		return p.kind == ofDevice
+		return made, number
 	case ir.TypeList:
 		elem := t.Elem.Required()
 		if p.kind == ofTensors {
-			return elem.Kind == ir.TypeTensor && t.Len == 0
+			return made, elem.Kind == ir.TypeTensor && t.Len == 0
 		}
 		if elem.Kind != ir.TypeInt && elem.Kind != ir.TypeSymInt || param == nil || param.kind != paramInts {
-			return false
-		}
-		if t.Len > 1 {
-			s.fixed = t.Len
+			return made, false
 		}
 		switch {
 		case p.kind == ofInts:
-			return true
+			return made, true
 		case p.count > 0:
-			s.count = p.count
+			made.Kind, made.Count = libtorch.ArgRow, p.count
 		case p.kind == ofInt:
-			s.count, s.repeat = max(param.size, 1), true
+			made.Kind, made.Count = libtorch.ArgTimes, max(param.size, 1)
 		}
-		return s.count > 0 && (s.fixed == 0 || s.count == s.fixed)
+		return made, made.Count > 0 && (t.Len <= 1 || made.Count == t.Len)
 	}
-	return false
+	return made, p.kind != 0 && p.kind == onlyOf[t.Kind]
+}
+
+// directly is how an argument of a kind goes to an operator that takes it as it is.
+var directly = [...]libtorch.ArgumentKind{
+	ofTensor: libtorch.ArgTensor, ofTensors: libtorch.ArgTensors, ofInt: libtorch.ArgInt, ofInts: libtorch.ArgInts,
+	ofFloat: libtorch.ArgFloat, ofBool: libtorch.ArgBool, ofString: libtorch.ArgStr, ofDType: libtorch.ArgInt,
+	ofLayout: libtorch.ArgInt, ofMemoryFormat: libtorch.ArgInt, ofDevice: libtorch.ArgDevice, ofGenerator: libtorch.ArgGenerator,
+	ofScope: 0,
+}
+
+// onlyOf are the types that arguments of one kind are taken for.
+var onlyOf = map[ir.TypeKind]argKind{
+	ir.TypeInt: ofInt, ir.TypeSymInt: ofInt, ir.TypeBool: ofBool, ir.TypeStr: ofString, ir.TypeDType: ofDType, ir.TypeLayout: ofLayout,
+	ir.TypeMemoryFormat: ofMemoryFormat, ir.TypeDevice: ofDevice, ir.TypeGenerator: ofGenerator,
 }
 
 // A matched is what the parser took for a form.
@@ -148,7 +175,7 @@ func (p *public) matchForm(f *callForm) (matched, []place, bool) {
 	}
 	// the arguments by position and by keyword, as places in the call
 	var positional, keywords []int
-	for i, kind := range f.kinds[:f.n] {
+	for i, kind := range f.kinds[:f.n()] {
 		switch {
 		case kind&asKeyword != 0:
 			keywords = append(keywords, i)
@@ -225,6 +252,8 @@ func (k argKind) example(t *Tensor) any {
 		return ir.ContiguousFormat
 	case ofDevice:
 		return CPU
+	case ofGenerator:
+		return new(Generator)
 	}
 	return nil
 }
@@ -234,7 +263,7 @@ func (k argKind) example(t *Tensor) any {
 func (p *public) matchWith(t *Tensor, f *callForm) (m matched, ok bool) {
 	var args []any
 	var kw []Kwarg
-	for _, kind := range f.kinds[:f.n] {
+	for _, kind := range f.kinds[:f.n()] {
 		switch v := (kind &^ asKeyword).example(t); {
 		case kind == ofScope:
 		case kind&asKeyword != 0:

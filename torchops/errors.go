@@ -102,6 +102,8 @@ func Describe(v any) string {
 		return v.String()
 	case Value:
 		return "a traced value"
+	case ir.Slice:
+		return "slice(" + Describe(v.Start) + ", " + Describe(v.Stop) + ", " + Describe(v.Step) + ")"
 	}
 	if plain, err := normalize(v); err == nil {
 		if v = plain; v == nil {

@@ -17,19 +17,15 @@ import (
 func TestGeneratedTargetsAreKnown(t *testing.T) {
 	files, err := filepath.Glob("api_*.go")
 	require.NoError(t, err)
-	calls := regexp.MustCompile(`(callFunction|callMethod)(?:With)?\("([^"]+)"`)
+	calls := regexp.MustCompile(`Call(?:Any|Tensor|Tensors[234]?)\("([^"]+)"`)
 	n := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		for _, m := range calls.FindAllStringSubmatch(string(text), -1) {
 			n++
-			name := m[2]
-			if m[1] == "callMethod" {
-				name = tensorMethod + name
-			} else {
-				assert.Equal(t, name, ir.FuncOf(name).Name())
-			}
+			name := m[1]
+			assert.Equal(t, name, ir.FuncOf(name).Name())
 			assert.True(t, Implemented(ir.FuncOf(name)), name)
 		}
 	}

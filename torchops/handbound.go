@@ -115,9 +115,10 @@ func init() {
 	defineBound(tensorMethod+"requires_grad_", func(b *binding) (any, error) {
 		return CallMode(nil, "aten::requires_grad_", []any{b.self, b.values[0] != false}, nil) // no call of the dispatcher in Python
 	}, "bool requires_grad=True")
-	defineBound(tensorMethod+"copy_", func(b *binding) (any, error) {
+	write := defineBound(tensorMethod+"copy_", func(b *binding) (any, error) {
 		return b.op("aten::copy_", []any{b.self, b.values[0], b.bool(1)})
 	}, "Tensor other, bool non_blocking=False")
+	write.signatures[0].op, write.signatures[0].call = "aten::copy_", []string{"self", "other"}
 	defineBound(tensorMethod+"set_", func(b *binding) (any, error) {
 		switch b.which {
 		case 0:

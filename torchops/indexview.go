@@ -8,13 +8,22 @@ import (
 	"github.com/torchfx-go/torchfx/ir"
 )
 
-// The operators of a subscript that is one int or one slice.
-var selectOp, sliceOp = operatorOnce("aten::select.int"), operatorOnce("aten::slice.Tensor")
+// The operators of a subscript that is one int or one slice, of the first dimension.
+var selectCall, sliceCall = viewOnce("aten::select.int", 1), viewOnce("aten::slice.Tensor", 3)
 
-func operatorOnce(name string) func() *libtorch.Operator {
-	return sync.OnceValue(func() *libtorch.Operator {
-		o, _ := libtorch.Find(name)
-		return o // nil where libtorch cannot be opened, which the whole way tells
+// viewOnce readies the calls of an operator with a tensor and n numbers.
+func viewOnce(name string, n int) func() *libtorch.SlotCall {
+	return sync.OnceValue(func() *libtorch.SlotCall {
+		o, err := libtorch.Find(name)
+		if err != nil {
+			return nil // libtorch cannot be opened, which the whole way tells
+		}
+		args := []libtorch.Argument{{Kind: libtorch.ArgTensor}, {Kind: libtorch.ArgConstant, Value: 0}}
+		for i := range n {
+			args = append(args, libtorch.Argument{Kind: libtorch.ArgInt, Slot: 1 + i})
+		}
+		c, _ := o.PrepareSlots(args)
+		return c
 	})
 }
 
@@ -26,13 +35,13 @@ func (x *Tensor) view(part any) (t *Tensor, ok bool) {
 	if !isReal(x) || !m.Ordinary() {
 		return nil, false
 	}
-	var w libtorch.Words
-	op := selectOp
+	var s libtorch.Slots
+	var call *libtorch.SlotCall
+	s.Begin(4)
 	switch part := part.(type) {
 	case int:
-		w.Tensor(&x.handle)
-		w.Int(0)
-		w.Int(int64(part))
+		call = selectCall()
+		s.Int(1, int64(part))
 	case ir.Slice:
 		start, ok1 := bound(part.Start, 0)
 		stop, ok2 := bound(part.Stop, math.MaxInt64)
@@ -40,23 +49,17 @@ func (x *Tensor) view(part any) (t *Tensor, ok bool) {
 		if !ok1 || !ok2 || !ok3 || step < 1 {
 			return nil, false
 		}
-		op = sliceOp
-		w.Tensor(&x.handle)
-		for _, n := range [...]int64{0, start, stop, step} {
-			w.Int(n)
+		call = sliceCall()
+		for i, n := range [...]int64{start, stop, step} {
+			s.Int(1+i, n)
 		}
-	default:
+	}
+	var o outcome
+	if call == nil || !s.Tensor(0, &x.handle) || call.Call(&s, &o.results) != nil {
 		return nil, false
 	}
-	t = new(Tensor)
-	if o := op(); w.Failed() || o == nil || o.CallWords(&w, []*libtorch.Tensor{&t.handle}) != nil {
-		w.Drop()
-		return nil, false
-	}
-	if s := x.scope.Load(); s != nil {
-		s.Add(t)
-	}
-	return t, true
+	o.scope = x.scope.Load()
+	return o.tensor(), true
 }
 
 // bound is a part of a slice, or what Python fills in for None.
@@ -65,6 +68,9 @@ func bound(part ir.Arg, absent int64) (n int64, ok bool) {
 	case nil, ir.None:
 		return absent, true
 	case ir.Opaque:
+		if v.Value == nil {
+			return absent, true
+		}
 		n, isInt := v.Value.(int)
 		return int64(n), isInt
 	}

@@ -51,6 +51,17 @@ func InvokeMethod(m *libtorch.Mode, name string, args []any, kw []Kwarg) (any, e
 	return Invoke(m, f, args, kw)
 }
 
+var methods sync.Map // name -> *ir.Func
+
+// methodOf is the function that a method of tensors is.
+func methodOf(name string) *ir.Func {
+	if f, ok := methods.Load(name); ok {
+		return f.(*ir.Func)
+	}
+	f, _ := methods.LoadOrStore(name, ir.FuncOf(tensorMethod+name))
+	return f.(*ir.Func)
+}
+
 // implementations holds what is computed on this side of the dispatcher, filled
 // while packages are initialised, and what was found for other names since.
 var implementations sync.Map // *ir.Func -> *implementation

@@ -20,7 +20,7 @@ type public struct {
 	run func(b *binding) (any, error)
 
 	tensorCalls [MaxTensors + 1]atomic.Pointer[TensorCall] // by the number of tensors
-	routes      atomic.Pointer[[]*route]                   // by the form of a call
+	routes      atomic.Pointer[route]                      // by the form of a call
 	learning    sync.Mutex                                 // held while one is added
 }
 
@@ -51,9 +51,10 @@ func newPublic(name string, method bool, signatures []*signature) *public {
 // call tries the signatures in order and calls the operator of the first that
 // takes the arguments. Nothing is called, and no number made a tensor, before.
 func (p *public) call(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
-	v, ok, err := p.fast(m, &callArgs{lists: [3][]any{args}, kw: kw})
+	var o outcome
+	ok, err := p.fast(m, &callArgs{args: args, kw: kw}, &o)
 	if ok && err == nil {
-		return v, nil
+		return o.value(), nil
 	}
 	return p.parse(m, args, kw, err)
 }

@@ -97,7 +97,22 @@ type inScope struct{ scope *Scope }
 
 // In puts the result of a call into s. It stands among the sizes of a factory,
 // torch.Zeros(2, 3, torch.In(s)), and among the arguments of [Call].
-func In(s *Scope) any { return inScope{s} }
+func In(s *Scope) any {
+	escape(s)
+	return inScope{s}
+}
+
+// escape makes the compiler put a scope on the heap, where the tensors in it refer to
+// it: it does not see them through [hidden].
+//
+//go:noinline
+func escape(s *Scope) {
+	if s == escaped {
+		escaped = s
+	}
+}
+
+var escaped *Scope
 
 // scopeOf returns the scope that a result of the arguments joins.
 func scopeOf(args []any, kw []Kwarg) (found *Scope) {

@@ -71,11 +71,15 @@ func (s *signature) sources(schema *ir.Schema, method bool) ([]source, error) {
 			src.param = s.place(name)
 		}
 		if src.param == fromDefault && name != a.Name {
-			n, err := strconv.ParseInt(name, 10, 64) // the 1 that is alpha in an old addmm
+			n, err := strconv.ParseInt(name, 10, 64) // the 1 that is alpha in an old addmm, the dtype of x.float()
 			if err != nil {
 				return nil, ir.Errorf(ir.ErrFormat, "signature of %s: expected a parameter, got %q", s.function, name)
 			}
-			src.absent = n
+			if src.absent = n; a.Type.Kind == ir.TypeDType {
+				if src.absent, err = ir.DTypeFromC10(int(n)); err != nil {
+					return nil, err
+				}
+			}
 		} else if src.param != fromReceiver {
 			var err error
 			if src.absent, err = s.absent(a, src.param, method); err != nil {

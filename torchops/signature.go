@@ -20,7 +20,7 @@ type signature struct {
 	out        int  // place of out, -1 for none
 
 	op, outOp string   // operators of aten that are called without and with out
-	call      []string // of a deprecated signature: the arguments of op by name
+	call      []string // where they have other names, as in a deprecated signature: the arguments of op by name, or a number
 	plans     [2]plan  // how the arguments of op and outOp are filled
 }
 

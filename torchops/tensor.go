@@ -22,6 +22,7 @@ type Tensor struct {
 	handle libtorch.Tensor // none in a trace
 	value  Value           // what a traced tensor stands for
 	scope  atomic.Pointer[Scope]
+	made   *Tensor // itself, where this package made it: see onHeap
 }
 
 // is reports whether x and y are one tensor, as Python's "is" tells: two of Go may
@@ -35,7 +36,9 @@ func FromHandle(h *libtorch.Tensor) *Tensor {
 	if h == nil {
 		return nil
 	}
-	return &Tensor{handle: *h}
+	t := newTensor()
+	t.handle = *h
+	return t
 }
 
 // real reports whether t is a tensor of libtorch, open or closed.
@@ -59,8 +62,10 @@ func (t *Tensor) Close() error {
 	if !t.real() {
 		return nil
 	}
-	if s := t.scope.Swap(nil); s != nil {
-		s.forget(t)
+	if t.scope.Load() != nil {
+		if s := t.scope.Swap(nil); s != nil {
+			s.forget(t)
+		}
 	}
 	return t.handle.Close()
 }

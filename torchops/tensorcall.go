@@ -165,7 +165,7 @@ func (c *TensorCall) Call(m *libtorch.Mode, last uint, x *[MaxTensors]*Tensor) (
 		handles[i], scope = &t.handle, younger(scope, t.scope.Load())
 		closes |= last >> at & 1 << i
 	}
-	t := new(Tensor)
+	t := newTensor()
 	if err := c.ready.Call(m, &t.handle, closes, handles[:len(c.order)]...); err != nil {
 		args := make([]any, len(c.order))
 		for i := range args {

@@ -1,6 +1,7 @@
 package torchops
 
 import (
+	"strconv"
 	"strings"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -18,9 +19,10 @@ func init() {
 		"float": ir.Float32, "double": ir.Float64, "half": ir.Float16, "bfloat16": ir.BFloat16, "long": ir.Int64, "int": ir.Int32,
 		"short": ir.Int16, "char": ir.Int8, "byte": ir.UInt8, "bool": ir.Bool8, "cfloat": ir.Complex64, "cdouble": ir.Complex128,
 	} {
-		defineBound(tensorMethod+name, func(b *binding) (any, error) {
+		p := defineBound(tensorMethod+name, func(b *binding) (any, error) {
 			return b.convert(conversion{dtype: dt, format: b.values[0]})
 		}, "*, MemoryFormat? memory_format=None")
+		p.signatures[0].op, p.signatures[0].call = "aten::to.dtype", []string{"self", strconv.Itoa(dt.C10())}
 	}
 	defineBound(tensorMethod+"cpu", func(b *binding) (any, error) {
 		return b.convert(conversion{device: CPU, format: b.values[0]})

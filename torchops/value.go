@@ -38,7 +38,11 @@ func (v Value) Ref() any {
 }
 
 // Tensor takes v for a tensor.
-func (v Value) Tensor() *Tensor { return &Tensor{value: v} }
+func (v Value) Tensor() *Tensor {
+	t := newTensor()
+	t.value = v
+	return t
+}
 
 // Int takes v for an integer.
 func (v Value) Int() SymInt { return SymInt{value: v} }

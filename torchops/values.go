@@ -117,8 +117,8 @@ var errRead = ir.Errorf(ir.ErrTrace, noControlFlow+": what stands for a node has
 
 var errTraced = ir.Errorf(ir.ErrTrace, "a value that stands for a node has no elements: it can only be recorded")
 
-func listOf[T any](x []T, f func(T) any) []any {
-	list := make([]any, len(x))
+func listOf[T, U any](x []T, f func(T) U) []U {
+	list := make([]U, len(x))
 	for i, v := range x {
 		list[i] = f(v)
 	}

@@ -14,6 +14,7 @@
 #include "mode.h"
 #include "operator.h"
 #include "planentry.h"
+#include "prepared.h"
 #include "process.h"
 #include "record.h"
 #include "script.h"
@@ -47,6 +48,8 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
       .has_kernel = tfx::has_kernel,
       .call = tfx::call,
       .sequence = tfx::sequence,
+      .prepare = tfx::prepare,
+      .call_prepared = tfx::call_prepared,
       .open_library = tfx::open_library,
       .tensor_retain = tfx::tensor_retain,
       .tensor_release = tfx::tensor_release,

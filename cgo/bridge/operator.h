@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "error.h"
+#include "lists.h"
 #include "meta.h"
 #include "mode.h"
 #include "value.h"
@@ -19,12 +20,13 @@ namespace tfx {
 // An Op is an operator that was found. It is never freed: libraries are not
 // unloaded, and the program keeps what it resolved.
 struct Op {
-  explicit Op(c10::OperatorHandle h) : handle(h), passed_on(passes(h)) {
+  explicit Op(c10::OperatorHandle h) : handle(h), torchs(h.schema().getNamespace() == "aten"), passed_on(torchs && passes(h)) {
     for (const auto& a : handle.schema().arguments()) types.push_back(a.real_type());
   }
 
   c10::OperatorHandle handle;
   std::vector<c10::TypePtr> types;
+  const bool torchs;  // of PyTorch itself
   // Whether autograd's layer does nothing else, where no gradients are recorded, than
   // to pass a call on to the layers below. Of operators of PyTorch's own it does
   // more for those that make views or write, which it counts, and takes apart those
@@ -34,7 +36,7 @@ struct Op {
  private:
   static bool passes(const c10::OperatorHandle& h) {
     const auto& schema = h.schema();
-    if (schema.getNamespace() != "aten" || h.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) return false;
+    if (h.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) return false;
     for (const auto& a : schema.arguments()) {
       const c10::Type& type = a.real_type()->kind() == c10::TypeKind::OptionalType ? *a.real_type()->containedTypes()[0] : *a.real_type();
       if (a.alias_info() != nullptr || type.kind() == c10::TypeKind::ListType && !numbers(type)) return false;
@@ -167,33 +169,44 @@ inline int32_t has_kernel(uint64_t op, int32_t device_kind) noexcept {
   }
 }
 
-// A Stack borrows this thread's argument stack and leaves it empty, also when the
+// A Thread is what calls on one thread use again and again. It is looked up once a
+// call, since that goes through a function.
+struct Thread {
+  Thread() : one(at::get_num_threads() == 1) { watch_warnings(); }
+
+  static Thread& current() {
+    static thread_local Thread t;
+    return t;
+  }
+
+  torch::jit::Stack stack;
+  bool busy = false;
+  // Whether kernels use one thread when called from this one. Whatever sets another
+  // number here gives this one back, but for operators that are not PyTorch's.
+  const bool one;
+  Lists lists;
+};
+
+// A Stack borrows the thread's argument stack and leaves it empty, also when the
 // operator throws. A call inside a call, from a custom operator, gets its own.
 class Stack {
  public:
-  Stack() : shared_(shared()), mine_(!shared_.busy) {
-    if (mine_) shared_.busy = true;
+  explicit Stack(Thread& t) : thread_(t), mine_(!t.busy) {
+    if (mine_) t.busy = true;
   }
   ~Stack() {
     if (!mine_) return;
-    shared_.stack.clear();
-    shared_.busy = false;
+    thread_.stack.clear();
+    thread_.lists.end();
+    thread_.busy = false;
   }
   Stack(const Stack&) = delete;
   Stack& operator=(const Stack&) = delete;
-  torch::jit::Stack& operator*() { return mine_ ? shared_.stack : own_; }
+  torch::jit::Stack& operator*() { return mine_ ? thread_.stack : own_.emplace(); }
 
  private:
-  struct Shared {
-    torch::jit::Stack stack;
-    bool busy = false;
-  };
-  static Shared& shared() {  // looked up once a call: that goes through a function
-    static thread_local Shared s;
-    return s;
-  }
-  Shared& shared_;
-  torch::jit::Stack own_;
+  Thread& thread_;
+  std::optional<torch::jit::Stack> own_;
   const bool mine_;
 };
 
@@ -216,10 +229,21 @@ inline bool ordinary(const torch::jit::Stack& stack) {
   return any;
 }
 
-inline int32_t call(uint64_t handle, const tfx_mode* m, const uint64_t* args, uint64_t nargs, const uint64_t* last, uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+// call_usual calls an operator in the default mode.
+inline void call_usual(const Thread& here, const Op& op, torch::jit::Stack& stack) {
+  const Grad grad(false);
+  std::optional<Threads> threads;
+  if (!here.one || !op.torchs) threads.emplace(1);
+  std::optional<c10::impl::ExcludeDispatchKeyGuard> below;
+  if (op.passed_on && ordinary(stack)) below.emplace(c10::autograd_dispatch_keyset_with_ADInplaceOrView);
+  op.handle.callBoxed(stack);
+}
+
+inline int32_t call(uint64_t handle, const tfx_mode* m, const uint64_t* args, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer& out) {
     const Op& op = *reinterpret_cast<const Op*>(handle);
-    Stack borrowed;
+    Thread& here = Thread::current();
+    Stack borrowed(here);
     torch::jit::Stack& stack = *borrowed;
     Reader in(args, nargs);
     for (const auto& type : op.types) stack.push_back(in.value(*type));
@@ -230,14 +254,9 @@ inline int32_t call(uint64_t handle, const tfx_mode* m, const uint64_t* args, ui
       Scope scope(m);
       op.handle.callBoxed(stack);
     } else {
-      Usual usual(false, 1);
-      std::optional<c10::impl::ExcludeDispatchKeyGuard> below;
-      if (op.passed_on && ordinary(stack)) below.emplace(c10::autograd_dispatch_keyset_with_ADInplaceOrView);
-      op.handle.callBoxed(stack);
+      call_usual(here, op, stack);
     }
-    // not before the results: the bytes of one that shares a storage are counted once
     for (auto& v : stack) out.value(std::move(v));
-    for (uint64_t i = 0; i < nlast; i++) TensorPtr::reclaim(reinterpret_cast<c10::TensorImpl*>(last[i]));
   });
 }
 

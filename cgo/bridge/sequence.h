@@ -4,16 +4,15 @@
 
 #include <vector>
 
-#include "operator.h"
+#include "prepared.h"
 
 namespace tfx {
 
 // sequence makes the calls of code, each written as
 //
-//	operator, its arguments as values, how many registers to empty after it, and these
+//	prepared call, the registers of its tensors, how many registers to empty after it, and these
 //
-// where a tensor among the arguments is the number of a register. Registers are first
-// the inputs, of two words each: a handle, and whether the call takes it over; then the
+// Registers are first the inputs, of two words each: a handle, and whether the call takes it over; then the
 // results, one of each call. What is left of them in the end, but for inputs that are
 // lent, is returned after the number of calls that were made: a register and a tensor
 // each.
@@ -33,31 +32,26 @@ inline int32_t sequence(const uint64_t* code, uint64_t ncode, const uint64_t* in
       if (r >= registers.size()) throw Fault("bridge: a sequence reads a register that it does not have");
       return registers[r];
     };
-    Usual usual(false, 1);
-    Stack borrowed;
+    Thread& here = Thread::current();
+    Stack borrowed(here);
     torch::jit::Stack& stack = *borrowed;
     Reader in(code, ncode);
+    std::vector<uint64_t> slots;
     uint64_t done = 0;
     for (; !in.done() && (stop == nullptr || __atomic_load_n(stop, __ATOMIC_RELAXED) == 0); done++) {
-      const Op& op = *reinterpret_cast<const Op*>(in.raw());
-      for (const auto& type : op.types) {
-        if (in.is(TFX_TENSOR)) {
-          in.raw();
-          stack.emplace_back(at(in.raw()));
-        } else {
-          stack.push_back(in.value(*type));
-        }
-      }
+      const Prepared& p = *reinterpret_cast<const Prepared*>(in.raw());
+      slots.clear();
+      for (uint64_t i = 0; i < p.slots(); i++) slots.push_back(reinterpret_cast<uint64_t>(at(in.raw()).unsafeGetTensorImpl()));
+      p.push(stack, here.lists, slots.data(), slots.size());
       try {
-        std::optional<c10::impl::ExcludeDispatchKeyGuard> below;
-        if (op.passed_on && ordinary(stack)) below.emplace(c10::autograd_dispatch_keyset_with_ADInplaceOrView);
-        op.handle.callBoxed(stack);
+        call_usual(here, p.op, stack);
       } catch (...) {
         break;
       }
       if (stack.size() != 1 || !stack[0].isTensor() || !stack[0].toTensor().defined()) break;
       registers.push_back(std::move(stack[0]).toTensor());
       stack.clear();
+      here.lists.end();
       for (uint64_t dead = in.raw(); dead > 0; dead--) at(in.raw()).reset();
     }
     stack.clear();

@@ -48,6 +48,25 @@ enum tfx_kind {
   TFX_WRAPPED = 20,    // a number follows: a tensor of it whose dtype gives way, as Python makes of one among tensors
 };
 
+// How a prepared call makes an argument of its operator, from the slots of each call. A
+// word says so: the kind, the slot from bit 8 on, and from bit 32 on how many slots.
+enum tfx_argument {
+  TFX_ARG_CONSTANT = 1,  // always the value that follows, in words
+  TFX_ARG_TENSOR = 2,    // handle
+  TFX_ARG_INT = 3,       // int64
+  TFX_ARG_FLOAT = 4,     // bits of a double
+  TFX_ARG_REAL = 5,      // int64, for a float
+  TFX_ARG_BOOL = 6,      // 0 or 1
+  TFX_ARG_DEVICE = 7,    // kind, and from bit 8 on the index
+  TFX_ARG_GENERATOR = 8, // handle
+  TFX_ARG_STR = 9,       // where its bytes are among the slots, and from bit 32 on how many
+  TFX_ARG_INTS = 10,     // where its int64s are, and from bit 32 on how many
+  TFX_ARG_TENSORS = 11,  // where its handles are, and from bit 32 on how many
+  TFX_ARG_ROW = 12,      // count slots, each an int64 of a list
+  TFX_ARG_TIMES = 13,    // an int64, count times in a list
+  TFX_ARG_WRAPPED = 64,  // added to INT, FLOAT or BOOL: the tensor of it whose dtype gives way
+};
+
 // What a function returns. The classes of Python's exceptions, by C++ type.
 enum tfx_code {
   TFX_OK = 0,
@@ -70,6 +89,7 @@ enum tfx_code {
 typedef struct tfx_out {
   uint64_t used;
   uint64_t heap;
+  int32_t code;  // of call_prepared, which returns none: that costs a caller in Go two calls
 } tfx_out;
 
 // tfx_mode is what a call needs of libtorch's per-thread state. It is set inside
@@ -175,8 +195,10 @@ typedef struct tfx_api {
   int32_t (*find)(const char* name, uint64_t len, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // INT handle, STR schema, STR tags; NONE where there is no such operator
   int32_t (*list)(uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;                                  // STR: schema TAB tags NEWLINE, for each
   int32_t (*has_kernel)(uint64_t op, int32_t device_kind) TFX_NOEXCEPT;
-  int32_t (*call)(uint64_t op, const tfx_mode* m, const uint64_t* args, uint64_t nargs, const uint64_t* last, uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // last: tensors that are released where the call succeeds
+  int32_t (*call)(uint64_t op, const tfx_mode* m, const uint64_t* args, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*sequence)(const uint64_t* code, uint64_t ncode, const uint64_t* in, uint64_t nin, const int32_t* stop, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // see sequence.h
+  int32_t (*prepare)(uint64_t op, const uint64_t* args, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // one word: handle, the same for the same, never freed
+  void (*call_prepared)(uint64_t prepared, const uint64_t* slots, uint64_t nslots, const uint64_t* last, uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // in the default mode; last: tensors that are released where it succeeds, 0 for none
   int32_t (*open_library)(const char* path, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
 
   // tensors

@@ -74,9 +74,6 @@ class Reader {
   Reader(const uint64_t* words, uint64_t n) : p_(words), end_(words + n) {}
   bool done() const { return p_ == end_; }
 
-  // is reports whether the next value is of a kind.
-  bool is(tfx_kind kind) const { return p_ != end_ && (*p_ & 0xff) == kind; }
-
   // raw is one word that is no value.
   uint64_t raw() { return next(); }
 
@@ -235,11 +232,9 @@ class Writer {
   void word(uint64_t w) {
     if (used_ < cap_) {
       w_[used_++] = w;
-      return;
+    } else {
+      spill(w);
     }
-    if (spill_.empty()) spill_.assign(w_, w_ + used_);
-    spill_.push_back(w);
-    used_++;
   }
 
   void head(tfx_kind kind, uint64_t count = 0) { word(static_cast<uint64_t>(kind) | count << 8); }
@@ -259,7 +254,7 @@ class Writer {
     }
   }
 
-  void value(c10::IValue&& v) {
+  __attribute__((noinline)) void value(c10::IValue&& v) {
     if (v.isTensor()) return tensor(std::move(v).toTensor());
     if (v.isNone()) return head(TFX_NONE);
     if (v.isInt()) return head(TFX_INT), word(v.toInt());
@@ -330,14 +325,24 @@ class Writer {
 
   void finish() {
     out_->used = used_;
-    if (spill_.empty()) return;
+    if (!spill_.empty()) heap();
+  }
+
+ private:
+  // apart, so that what happens nearly always is inlined
+  __attribute__((noinline)) void spill(uint64_t w) {
+    if (spill_.empty()) spill_.assign(w_, w_ + used_);
+    spill_.push_back(w);
+    used_++;
+  }
+
+  __attribute__((noinline)) void heap() {
     void* heap = std::malloc(spill_.size() * sizeof(uint64_t));
     if (heap == nullptr) throw std::bad_alloc();
     std::memcpy(heap, spill_.data(), spill_.size() * sizeof(uint64_t));
     out_->heap = reinterpret_cast<uint64_t>(heap);
   }
 
- private:
   // handle writes a reference and its bytes; an undefined tensor is 0 here.
   void handle(at::Tensor t) {
     const uint64_t bytes = owned(t);

@@ -259,20 +259,5 @@ func head(b *bytes.Buffer, file string) {
 	if pkg == "torchops" {
 		return
 	}
-	h := homes[slices.IndexFunc(homes, func(h *home) bool { return h.pkg == pkg })]
-	fmt.Fprintf(b, `
-import (
-	"github.com/torchfx-go/torchfx/ir"
-	torch "github.com/torchfx-go/torchfx/torchops"
-)
-
-// call calls a function by its name and arguments in Python's order.
-func call(name string, args ...any) any {
-	args, kw := torch.SplitKwargs(args)
-	return torch.Dispatch(ir.CallFunction, ir.FuncOf(%q+name), args, kw)
-}
-
-// with puts options behind arguments.
-func with(options []any, args ...any) []any { return append(args, options...) }
-`, h.bound)
+	b.WriteString("import torch \"github.com/torchfx-go/torchfx/torchops\"\n")
 }

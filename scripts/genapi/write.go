@@ -95,65 +95,46 @@ func (g *group) write(b io.Writer, f *function, t *tables) {
 	}
 	params, more := g.params(f.method)
 	var in, args []string
-	tail := "" // what is spread at the end of the call
-	with := "" // "With" where it is the first argument instead
+	if f.method {
+		args = append(args, "x")
+	}
+	options := "nil"
 	if g.spread() {
-		in, tail = []string{lower(params[0].name) + " ...Int"}, lower(params[0].name)+"..."
-		more = false
-	} else {
-		for _, p := range params {
-			name := lower(p.name)
-			in = append(in, name+" "+p.typ)
-			switch p.typ {
-			case "Seq":
-				name = sequence(f.home.pkg, name)
-			case "...any":
-				tail = name + "..."
-				continue
-			case "...*Tensor":
-				name = "List(" + name + ")"
-				tail = "anys(" + strings.TrimSuffix(strings.TrimPrefix(name, "List("), ")") + ")..."
-				continue
-			}
+		in, options = []string{lower(params[0].name) + " ...Int"}, lower(params[0].name)
+		params, more = nil, false
+	}
+	for _, p := range params {
+		name := lower(p.name)
+		in = append(in, name+" "+p.typ)
+		switch p.typ {
+		case "...any":
+			options = name
+		case "...*Tensor":
+			options = "anys(" + name + ")"
+		default:
 			args = append(args, name)
 		}
 	}
-	for _, fixed := range g.fixed {
-		key, value, _ := strings.Cut(fixed, "=")
-		args = append(args, fmt.Sprintf("Kw(%q, %s)", key, value))
-	}
-	switch {
-	case more && len(g.fixed) > 0: // options by position come before the fixed keywords
-		n := len(args) - len(g.fixed)
-		tail = fmt.Sprintf("append(with(options%s)%s)...", comma(args[:n]), comma(args[n:]))
-		args = nil
-	case more && len(args) == 0:
-		tail = "options..."
-	case more, tail != "" && len(args) > 0:
-		rest := "options"
-		if !more {
-			rest = strings.TrimSuffix(tail, "...")
-		}
-		if f.home.pkg != "" {
-			args, tail = nil, "with("+rest+comma(args)+")..."
-		} else {
-			with, args, tail = "With", append([]string{rest}, args...), ""
-		}
-	}
 	if more {
-		in = append(in, "options ...any")
+		in, options = append(in, "options ...any"), "options"
 	}
-	if tail != "" {
-		args = append(args, tail)
+	if len(g.fixed) > 0 { // behind the options, which may be given by position
+		var fixed []string
+		for _, f := range g.fixed {
+			key, value, _ := strings.Cut(f, "=")
+			fixed = append(fixed, fmt.Sprintf("Kw(%q, %s)", key, value))
+		}
+		if !more {
+			args = append(args, fixed...)
+		} else {
+			options = fmt.Sprintf("append(options[:len(options):len(options)]%s)", comma(fixed))
+		}
 	}
-	call := fmt.Sprintf("callFunction%s(%q%s)", with, f.target, comma(args))
-	receiver := ""
-	switch {
-	case f.method:
-		receiver, call = "(x *Tensor) ", fmt.Sprintf("x.callMethod%s(%q%s)", with, f.target, comma(args))
-	case f.home.pkg != "":
-		call = fmt.Sprintf("call(%q%s)", f.base, comma(args))
+	target, receiver := f.target, ""
+	if f.method {
+		target, receiver = f.python, "(x *Tensor) "
 	}
+	call := fmt.Sprintf("(%q, %s%s)", target, options, comma(args))
 	text := fmt.Sprintf("func %s%s(%s) %s", receiver, name, merged(in), g.body(call))
 	if f.home.pkg != "" {
 		text = qualified(text)
@@ -168,13 +149,6 @@ func comma(args []string) string {
 	return ", " + strings.Join(args, ", ")
 }
 
-func sequence(pkg, name string) string {
-	if pkg != "" {
-		return name // Dispatch takes a Seq as it is
-	}
-	return name + ".sequence()"
-}
-
 // merged joins parameters of one type: "x, y *Tensor".
 func merged(in []string) string {
 	for i := 0; i+1 < len(in); i++ {
@@ -186,20 +160,22 @@ func merged(in []string) string {
 	return strings.Join(in, ", ")
 }
 
-// body returns the results and the body of a call.
+// body returns the results and the body of a call of the name and the arguments.
 func (g *group) body(call string) string {
 	switch len(g.results) {
 	case 0:
-		return fmt.Sprintf("{ %s }", call)
+		return fmt.Sprintf("{ CallAny%s }", call)
 	case 1:
-		typ := g.results[0]
-		if typ == "any" {
-			return fmt.Sprintf("any { return %s }", call)
+		switch typ := g.results[0]; typ {
+		case "any":
+			return fmt.Sprintf("any { return CallAny%s }", call)
+		case "Tensor":
+			return fmt.Sprintf("*Tensor {\nreturn CallTensor%s\n}", call)
+		case "Tensors":
+			return fmt.Sprintf("Tensors {\nreturn CallTensors%s\n}", call)
+		default:
+			return fmt.Sprintf("%s {\nreturn As[%s](CallAny%s)\n}", typ, typ, call)
 		}
-		if typ == "Tensor" {
-			typ = "*Tensor"
-		}
-		return fmt.Sprintf("%s {\nreturn As[%s](%s)\n}", typ, typ, call)
 	}
 	var results, parts []string
 	for i, name := range g.names {
@@ -211,10 +187,13 @@ func (g *group) body(call string) string {
 		results = append(results, name+" *Tensor")
 		parts = append(parts, fmt.Sprintf("list.At(%d)", i))
 	}
-	return fmt.Sprintf("(%s) {\nlist := As[Tensors](%s)\nreturn %s\n}", merged(results), call, strings.Join(parts, ", "))
+	if n := len(results); n <= 4 {
+		return fmt.Sprintf("(%s) {\nreturn CallTensors%d%s\n}", merged(results), n, call)
+	}
+	return fmt.Sprintf("(%s) {\nlist := CallTensors%s\nreturn %s\n}", merged(results), call, strings.Join(parts, ", "))
 }
 
-var ofTorch = regexp.MustCompile(`\b(Tensors|Tensor|SymInt|SymBool|Seq|DType|Device|Layout|MemoryFormat|Generator|Ints|Int|As|Kw)\b`)
+var ofTorch = regexp.MustCompile(`\b(Tensors|Tensor|SymInt|SymBool|Seq|DType|Device|Layout|MemoryFormat|Generator|Ints|Int|As|Kw|CallAny|CallTensor|CallTensors[234]?)\b`)
 
 // qualified names what is in torchops from another package.
 func qualified(text string) string { return ofTorch.ReplaceAllString(text, "torch.$1") }

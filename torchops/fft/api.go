@@ -2,19 +2,7 @@
 
 package fft
 
-import (
-	"github.com/torchfx-go/torchfx/ir"
-	torch "github.com/torchfx-go/torchfx/torchops"
-)
-
-// call calls a function by its name and arguments in Python's order.
-func call(name string, args ...any) any {
-	args, kw := torch.SplitKwargs(args)
-	return torch.Dispatch(ir.CallFunction, ir.FuncOf("torch._C._fft.fft_"+name), args, kw)
-}
-
-// with puts options behind arguments.
-func with(options []any, args ...any) []any { return append(args, options...) }
+import torch "github.com/torchfx-go/torchfx/torchops"
 
 // Fft is torch.fft.fft: computes the one dimensional discrete Fourier transform
 // of input.
@@ -25,7 +13,7 @@ func with(options []any, args ...any) []any { return append(args, options...) }
 //
 //	torch.fft.fft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor out=None)
 func Fft(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("fft", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_fft", options, input)
 }
 
 // Fft2 is torch.fft.fft2: computes the 2 dimensional discrete Fourier transform
@@ -36,7 +24,7 @@ func Fft(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.fft2(Tensor input, int[1]? s=None, int[1] dim={-2,-1}, str? norm=None, *, Tensor out=None)
 func Fft2(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("fft2", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_fft2", options, input)
 }
 
 // Fftfreq is torch.fft.fftfreq: computes the discrete Fourier Transform sample
@@ -46,7 +34,7 @@ func Fft2(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.fftfreq(int n, float d=1.0, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Fftfreq(n int, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("fftfreq", with(options, n)...))
+	return torch.CallTensor("torch._C._fft.fft_fftfreq", options, n)
 }
 
 // Fftn is torch.fft.fftn: computes the N dimensional discrete Fourier transform
@@ -57,7 +45,7 @@ func Fftfreq(n int, options ...any) *torch.Tensor {
 //
 //	torch.fft.fftn(Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor out=None)
 func Fftn(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("fftn", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_fftn", options, input)
 }
 
 // Fftshift is torch.fft.fftshift: reorders n-dimensional FFT data, as provided
@@ -67,7 +55,7 @@ func Fftn(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.fftshift(Tensor input, int[1]? dim=None)
 func Fftshift(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("fftshift", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_fftshift", options, input)
 }
 
 // Hfft is torch.fft.hfft: computes the one dimensional discrete Fourier
@@ -79,7 +67,7 @@ func Fftshift(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.hfft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor out=None)
 func Hfft(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("hfft", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_hfft", options, input)
 }
 
 // Hfft2 is torch.fft.hfft2: computes the 2-dimensional discrete Fourier
@@ -91,7 +79,7 @@ func Hfft(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.hfft2(Tensor input, int[1]? s=None, int[1] dim={-2,-1}, str? norm=None, *, Tensor out=None)
 func Hfft2(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("hfft2", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_hfft2", options, input)
 }
 
 // Hfftn is torch.fft.hfftn: computes the n-dimensional discrete Fourier
@@ -103,7 +91,7 @@ func Hfft2(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.hfftn(Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor out=None)
 func Hfftn(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("hfftn", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_hfftn", options, input)
 }
 
 // Ifft is torch.fft.ifft: computes the one dimensional inverse discrete Fourier
@@ -115,7 +103,7 @@ func Hfftn(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.ifft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor out=None)
 func Ifft(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("ifft", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_ifft", options, input)
 }
 
 // Ifft2 is torch.fft.ifft2: computes the 2 dimensional inverse discrete Fourier
@@ -126,7 +114,7 @@ func Ifft(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.ifft2(Tensor input, int[1]? s=None, int[1] dim={-2,-1}, str? norm=None, *, Tensor out=None)
 func Ifft2(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("ifft2", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_ifft2", options, input)
 }
 
 // Ifftn is torch.fft.ifftn: computes the N dimensional inverse discrete Fourier
@@ -137,7 +125,7 @@ func Ifft2(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.ifftn(Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor out=None)
 func Ifftn(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("ifftn", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_ifftn", options, input)
 }
 
 // Ifftshift is torch.fft.ifftshift: inverse of torch.fft.fftshift.
@@ -146,7 +134,7 @@ func Ifftn(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.ifftshift(Tensor input, int[1]? dim=None)
 func Ifftshift(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("ifftshift", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_ifftshift", options, input)
 }
 
 // Ihfft is torch.fft.ihfft: computes the inverse of torch.fft.hfft.
@@ -157,7 +145,7 @@ func Ifftshift(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.ihfft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor out=None)
 func Ihfft(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("ihfft", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_ihfft", options, input)
 }
 
 // Ihfft2 is torch.fft.ihfft2: computes the 2-dimensional inverse discrete
@@ -169,7 +157,7 @@ func Ihfft(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.ihfft2(Tensor input, int[1]? s=None, int[1] dim={-2,-1}, str? norm=None, *, Tensor out=None)
 func Ihfft2(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("ihfft2", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_ihfft2", options, input)
 }
 
 // Ihfftn is torch.fft.ihfftn: computes the N-dimensional inverse discrete
@@ -181,7 +169,7 @@ func Ihfft2(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.ihfftn(Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor out=None)
 func Ihfftn(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("ihfftn", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_ihfftn", options, input)
 }
 
 // Irfft is torch.fft.irfft: computes the inverse of torch.fft.rfft.
@@ -192,7 +180,7 @@ func Ihfftn(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.irfft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor out=None)
 func Irfft(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("irfft", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_irfft", options, input)
 }
 
 // Irfft2 is torch.fft.irfft2: computes the inverse of torch.fft.rfft2.
@@ -203,7 +191,7 @@ func Irfft(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.irfft2(Tensor input, int[1]? s=None, int[1] dim={-2,-1}, str? norm=None, *, Tensor out=None)
 func Irfft2(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("irfft2", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_irfft2", options, input)
 }
 
 // Irfftn is torch.fft.irfftn: computes the inverse of torch.fft.rfftn.
@@ -214,7 +202,7 @@ func Irfft2(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.irfftn(Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor out=None)
 func Irfftn(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("irfftn", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_irfftn", options, input)
 }
 
 // Rfft is torch.fft.rfft: computes the one dimensional Fourier transform of
@@ -226,7 +214,7 @@ func Irfftn(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.rfft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor out=None)
 func Rfft(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("rfft", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_rfft", options, input)
 }
 
 // Rfft2 is torch.fft.rfft2: computes the 2-dimensional discrete Fourier
@@ -238,7 +226,7 @@ func Rfft(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.rfft2(Tensor input, int[1]? s=None, int[1] dim={-2,-1}, str? norm=None, *, Tensor out=None)
 func Rfft2(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("rfft2", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_rfft2", options, input)
 }
 
 // Rfftfreq is torch.fft.rfftfreq: computes the sample frequencies for
@@ -249,7 +237,7 @@ func Rfft2(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.fft.rfftfreq(int n, float d=1.0, *, Tensor out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 func Rfftfreq(n int, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("rfftfreq", with(options, n)...))
+	return torch.CallTensor("torch._C._fft.fft_rfftfreq", options, n)
 }
 
 // Rfftn is torch.fft.rfftn: computes the N-dimensional discrete Fourier
@@ -261,5 +249,5 @@ func Rfftfreq(n int, options ...any) *torch.Tensor {
 //
 //	torch.fft.rfftn(Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor out=None)
 func Rfftn(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("rfftn", with(options, input)...))
+	return torch.CallTensor("torch._C._fft.fft_rfftn", options, input)
 }

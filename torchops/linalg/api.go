@@ -2,19 +2,7 @@
 
 package linalg
 
-import (
-	"github.com/torchfx-go/torchfx/ir"
-	torch "github.com/torchfx-go/torchfx/torchops"
-)
-
-// call calls a function by its name and arguments in Python's order.
-func call(name string, args ...any) any {
-	args, kw := torch.SplitKwargs(args)
-	return torch.Dispatch(ir.CallFunction, ir.FuncOf("torch._C._linalg.linalg_"+name), args, kw)
-}
-
-// with puts options behind arguments.
-func with(options []any, args ...any) []any { return append(args, options...) }
+import torch "github.com/torchfx-go/torchfx/torchops"
 
 // Cholesky is torch.linalg.cholesky: computes the Cholesky decomposition of a
 // complex Hermitian or real symmetric positive-definite matrix.
@@ -23,7 +11,7 @@ func with(options []any, args ...any) []any { return append(args, options...) }
 //
 //	torch.linalg.cholesky(Tensor input, *, bool upper=False, Tensor out=None)
 func Cholesky(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("cholesky", with(options, input)...))
+	return torch.CallTensor("torch._C._linalg.linalg_cholesky", options, input)
 }
 
 // CholeskyEx is torch.linalg.cholesky_ex: computes the Cholesky decomposition
@@ -34,8 +22,7 @@ func Cholesky(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.cholesky_ex(Tensor input, *, bool upper=False, bool check_errors=False, Tensor[2] out=None)
 func CholeskyEx(input *torch.Tensor, options ...any) (l, info *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("cholesky_ex", with(options, input)...))
-	return list.At(0), list.At(1)
+	return torch.CallTensors2("torch._C._linalg.linalg_cholesky_ex", options, input)
 }
 
 // Cond is torch.linalg.cond: computes the condition number of a matrix with
@@ -47,7 +34,7 @@ func CholeskyEx(input *torch.Tensor, options ...any) (l, info *torch.Tensor) {
 //	torch.linalg.cond(Tensor input, Number? p=None, *, Tensor out=None)
 //	torch.linalg.cond(Tensor input, str p, *, Tensor out=None)
 func Cond(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("cond", with(options, input)...))
+	return torch.CallTensor("torch._C._linalg.linalg_cond", options, input)
 }
 
 // Cross is torch.linalg.cross: computes the cross product of two 3-dimensional
@@ -58,7 +45,7 @@ func Cond(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.cross(Tensor input, Tensor other, *, int dim=-1, Tensor out=None)
 func Cross(input, other *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("cross", with(options, input, other)...))
+	return torch.CallTensor("torch._C._linalg.linalg_cross", options, input, other)
 }
 
 // Det is torch.linalg.det: computes the determinant of a square matrix.
@@ -67,7 +54,7 @@ func Cross(input, other *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.det(Tensor A, *, Tensor out=None)
 func Det(a *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("det", with(options, a)...))
+	return torch.CallTensor("torch._C._linalg.linalg_det", options, a)
 }
 
 // Diagonal is torch.linalg.diagonal.
@@ -77,7 +64,7 @@ func Det(a *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1)
 func Diagonal(a *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("diagonal", with(options, a)...))
+	return torch.CallTensor("torch._C._linalg.linalg_diagonal", options, a)
 }
 
 // Eig is torch.linalg.eig: computes the eigenvalue decomposition of a square
@@ -88,8 +75,7 @@ func Diagonal(a *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.eig(Tensor input, *, Tensor[2] out=None)
 func Eig(input *torch.Tensor, options ...any) (eigenvalues, eigenvectors *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("eig", with(options, input)...))
-	return list.At(0), list.At(1)
+	return torch.CallTensors2("torch._C._linalg.linalg_eig", options, input)
 }
 
 // Eigh is torch.linalg.eigh: computes the eigenvalue decomposition of a complex
@@ -100,8 +86,7 @@ func Eig(input *torch.Tensor, options ...any) (eigenvalues, eigenvectors *torch.
 //
 //	torch.linalg.eigh(Tensor input, str UPLO="L", *, Tensor[2] out=None)
 func Eigh(input *torch.Tensor, options ...any) (eigenvalues, eigenvectors *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("eigh", with(options, input)...))
-	return list.At(0), list.At(1)
+	return torch.CallTensors2("torch._C._linalg.linalg_eigh", options, input)
 }
 
 // Eigvals is torch.linalg.eigvals: computes the eigenvalues of a square matrix.
@@ -111,7 +96,7 @@ func Eigh(input *torch.Tensor, options ...any) (eigenvalues, eigenvectors *torch
 //
 //	torch.linalg.eigvals(Tensor input, *, Tensor out=None)
 func Eigvals(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("eigvals", with(options, input)...))
+	return torch.CallTensor("torch._C._linalg.linalg_eigvals", options, input)
 }
 
 // Eigvalsh is torch.linalg.eigvalsh: computes the eigenvalues of a complex
@@ -122,7 +107,7 @@ func Eigvals(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.eigvalsh(Tensor input, str UPLO="L", *, Tensor out=None)
 func Eigvalsh(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("eigvalsh", with(options, input)...))
+	return torch.CallTensor("torch._C._linalg.linalg_eigvalsh", options, input)
 }
 
 // HouseholderProduct is torch.linalg.householder_product: computes the first n
@@ -132,7 +117,7 @@ func Eigvalsh(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.householder_product(Tensor input, Tensor tau, *, Tensor out=None)
 func HouseholderProduct(input, tau *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("householder_product", with(options, input, tau)...))
+	return torch.CallTensor("torch._C._linalg.linalg_householder_product", options, input, tau)
 }
 
 // Inv is torch.linalg.inv: computes the inverse of a square matrix if it
@@ -142,7 +127,7 @@ func HouseholderProduct(input, tau *torch.Tensor, options ...any) *torch.Tensor 
 //
 //	torch.linalg.inv(Tensor A, *, Tensor out=None)
 func Inv(a *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("inv", with(options, a)...))
+	return torch.CallTensor("torch._C._linalg.linalg_inv", options, a)
 }
 
 // InvEx is torch.linalg.inv_ex: computes the inverse of a square matrix if it
@@ -153,8 +138,7 @@ func Inv(a *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.inv_ex(Tensor A, *, bool check_errors=False, Tensor[2] out=None)
 func InvEx(a *torch.Tensor, options ...any) (inverse, info *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("inv_ex", with(options, a)...))
-	return list.At(0), list.At(1)
+	return torch.CallTensors2("torch._C._linalg.linalg_inv_ex", options, a)
 }
 
 // LdlFactor is torch.linalg.ldl_factor: computes a compact representation of
@@ -166,8 +150,7 @@ func InvEx(a *torch.Tensor, options ...any) (inverse, info *torch.Tensor) {
 //
 //	torch.linalg.ldl_factor(Tensor input, *, bool hermitian=False, Tensor[2] out=None)
 func LdlFactor(input *torch.Tensor, options ...any) (ld, pivots *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("ldl_factor", with(options, input)...))
-	return list.At(0), list.At(1)
+	return torch.CallTensors2("torch._C._linalg.linalg_ldl_factor", options, input)
 }
 
 // LdlFactorEx is torch.linalg.ldl_factor_ex: this is a version of ldl_factor
@@ -178,8 +161,7 @@ func LdlFactor(input *torch.Tensor, options ...any) (ld, pivots *torch.Tensor) {
 //
 //	torch.linalg.ldl_factor_ex(Tensor input, *, bool hermitian=False, bool check_errors=False, Tensor[3] out=None)
 func LdlFactorEx(input *torch.Tensor, options ...any) (ld, pivots, info *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("ldl_factor_ex", with(options, input)...))
-	return list.At(0), list.At(1), list.At(2)
+	return torch.CallTensors3("torch._C._linalg.linalg_ldl_factor_ex", options, input)
 }
 
 // LdlSolve is torch.linalg.ldl_solve: computes the solution of a system of
@@ -190,7 +172,7 @@ func LdlFactorEx(input *torch.Tensor, options ...any) (ld, pivots, info *torch.T
 //
 //	torch.linalg.ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False, Tensor out=None)
 func LdlSolve(ld, pivots, b *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("ldl_solve", with(options, ld, pivots, b)...))
+	return torch.CallTensor("torch._C._linalg.linalg_ldl_solve", options, ld, pivots, b)
 }
 
 // Lstsq is torch.linalg.lstsq: computes a solution to the least squares problem
@@ -203,8 +185,7 @@ func LdlSolve(ld, pivots, b *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.lstsq(Tensor input, Tensor b, float? rcond=None, *, str? driver=None, Tensor[4] out=None)
 func Lstsq(input, b *torch.Tensor, options ...any) (solution, residuals, rank, singularValues *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("lstsq", with(options, input, b)...))
-	return list.At(0), list.At(1), list.At(2), list.At(3)
+	return torch.CallTensors4("torch._C._linalg.linalg_lstsq", options, input, b)
 }
 
 // Lu is torch.linalg.lu: computes the LU decomposition with partial pivoting of
@@ -215,8 +196,7 @@ func Lstsq(input, b *torch.Tensor, options ...any) (solution, residuals, rank, s
 //
 //	torch.linalg.lu(Tensor A, *, bool pivot=True, Tensor[3] out=None)
 func Lu(a *torch.Tensor, options ...any) (p, l, u *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("lu", with(options, a)...))
-	return list.At(0), list.At(1), list.At(2)
+	return torch.CallTensors3("torch._C._linalg.linalg_lu", options, a)
 }
 
 // LuFactor is torch.linalg.lu_factor: computes a compact representation of the
@@ -227,8 +207,7 @@ func Lu(a *torch.Tensor, options ...any) (p, l, u *torch.Tensor) {
 //
 //	torch.linalg.lu_factor(Tensor A, *, bool pivot=True, Tensor[2] out=None)
 func LuFactor(a *torch.Tensor, options ...any) (lu, pivots *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("lu_factor", with(options, a)...))
-	return list.At(0), list.At(1)
+	return torch.CallTensors2("torch._C._linalg.linalg_lu_factor", options, a)
 }
 
 // LuFactorEx is torch.linalg.lu_factor_ex: this is a version of lu_factor that
@@ -239,8 +218,7 @@ func LuFactor(a *torch.Tensor, options ...any) (lu, pivots *torch.Tensor) {
 //
 //	torch.linalg.lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor[3] out=None)
 func LuFactorEx(a *torch.Tensor, options ...any) (lu, pivots, info *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("lu_factor_ex", with(options, a)...))
-	return list.At(0), list.At(1), list.At(2)
+	return torch.CallTensors3("torch._C._linalg.linalg_lu_factor_ex", options, a)
 }
 
 // LuSolve is torch.linalg.lu_solve: computes the solution of a square system of
@@ -251,7 +229,7 @@ func LuFactorEx(a *torch.Tensor, options ...any) (lu, pivots, info *torch.Tensor
 //
 //	torch.linalg.lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor out=None)
 func LuSolve(lu, pivots, b *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("lu_solve", with(options, lu, pivots, b)...))
+	return torch.CallTensor("torch._C._linalg.linalg_lu_solve", options, lu, pivots, b)
 }
 
 // Matmul is torch.linalg.matmul.
@@ -261,7 +239,7 @@ func LuSolve(lu, pivots, b *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.matmul(Tensor input, Tensor other, *, Tensor out=None)
 func Matmul(input, other *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("matmul", with(options, input, other)...))
+	return torch.CallTensor("torch._C._linalg.linalg_matmul", options, input, other)
 }
 
 // MatrixExp is torch.linalg.matrix_exp: computes the matrix exponential of a
@@ -271,7 +249,7 @@ func Matmul(input, other *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.matrix_exp(Tensor input)
 func MatrixExp(input *torch.Tensor) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("matrix_exp", input))
+	return torch.CallTensor("torch._C._linalg.linalg_matrix_exp", nil, input)
 }
 
 // MatrixNorm is torch.linalg.matrix_norm: computes a matrix norm.
@@ -282,7 +260,7 @@ func MatrixExp(input *torch.Tensor) *torch.Tensor {
 //	torch.linalg.matrix_norm(Tensor input, Number ord, int[] dim={-2,-1}, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 //	torch.linalg.matrix_norm(Tensor input, str ord="fro", int[] dim={-2,-1}, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 func MatrixNorm(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("matrix_norm", with(options, input)...))
+	return torch.CallTensor("torch._C._linalg.linalg_matrix_norm", options, input)
 }
 
 // MatrixPower is torch.linalg.matrix_power: computes the n-th power of a square
@@ -292,7 +270,7 @@ func MatrixNorm(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.matrix_power(Tensor input, int n, *, Tensor out=None)
 func MatrixPower(input *torch.Tensor, n int, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("matrix_power", with(options, input, n)...))
+	return torch.CallTensor("torch._C._linalg.linalg_matrix_power", options, input, n)
 }
 
 // MatrixRank is torch.linalg.matrix_rank: computes the numerical rank of a
@@ -306,7 +284,7 @@ func MatrixPower(input *torch.Tensor, n int, options ...any) *torch.Tensor {
 //	torch.linalg.matrix_rank(Tensor input, Tensor tol, bool hermitian=False, *, Tensor out=None)
 //	torch.linalg.matrix_rank(Tensor input, float tol, bool hermitian=False, *, Tensor out=None)
 func MatrixRank(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("matrix_rank", with(options, input)...))
+	return torch.CallTensor("torch._C._linalg.linalg_matrix_rank", options, input)
 }
 
 // MatrixSqrth is torch.linalg.matrix_sqrth: computes the principal square root
@@ -316,7 +294,7 @@ func MatrixRank(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.matrix_sqrth(Tensor input)
 func MatrixSqrth(input *torch.Tensor) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("matrix_sqrth", input))
+	return torch.CallTensor("torch._C._linalg.linalg_matrix_sqrth", nil, input)
 }
 
 // MultiDot is torch.linalg.multi_dot: efficiently multiplies two or more
@@ -328,7 +306,7 @@ func MatrixSqrth(input *torch.Tensor) *torch.Tensor {
 //
 //	torch.linalg.multi_dot(Tensor[] tensors, *, Tensor out=None)
 func MultiDot(tensors torch.Seq, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("multi_dot", with(options, tensors)...))
+	return torch.CallTensor("torch._C._linalg.linalg_multi_dot", options, tensors)
 }
 
 // Norm is torch.linalg.norm: computes a vector or matrix norm.
@@ -339,7 +317,7 @@ func MultiDot(tensors torch.Seq, options ...any) *torch.Tensor {
 //	torch.linalg.norm(Tensor input, Number? ord=None, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 //	torch.linalg.norm(Tensor input, str ord, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 func Norm(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("norm", with(options, input)...))
+	return torch.CallTensor("torch._C._linalg.linalg_norm", options, input)
 }
 
 // Pinv is torch.linalg.pinv: computes the pseudoinverse (Moore-Penrose inverse)
@@ -352,7 +330,7 @@ func Norm(input *torch.Tensor, options ...any) *torch.Tensor {
 //	torch.linalg.pinv(Tensor input, Tensor rcond, bool hermitian=False, *, Tensor out=None)
 //	torch.linalg.pinv(Tensor input, float rcond, bool hermitian=False, *, Tensor out=None)
 func Pinv(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("pinv", with(options, input)...))
+	return torch.CallTensor("torch._C._linalg.linalg_pinv", options, input)
 }
 
 // Polar is torch.linalg.polar: computes the polar decomposition of a matrix.
@@ -361,8 +339,7 @@ func Pinv(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.polar(Tensor A, *, Tensor[2] out=None)
 func Polar(a *torch.Tensor, options ...any) (u, h *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("polar", with(options, a)...))
-	return list.At(0), list.At(1)
+	return torch.CallTensors2("torch._C._linalg.linalg_polar", options, a)
 }
 
 // Qr is torch.linalg.qr: computes the QR decomposition of a matrix.
@@ -372,8 +349,7 @@ func Polar(a *torch.Tensor, options ...any) (u, h *torch.Tensor) {
 //
 //	torch.linalg.qr(Tensor A, str mode="reduced", *, Tensor[2] out=None)
 func Qr(a *torch.Tensor, options ...any) (q, r *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("qr", with(options, a)...))
-	return list.At(0), list.At(1)
+	return torch.CallTensors2("torch._C._linalg.linalg_qr", options, a)
 }
 
 // Slogdet is torch.linalg.slogdet: computes the sign and natural logarithm of
@@ -384,8 +360,7 @@ func Qr(a *torch.Tensor, options ...any) (q, r *torch.Tensor) {
 //
 //	torch.linalg.slogdet(Tensor A, *, Tensor[2] out=None)
 func Slogdet(a *torch.Tensor, options ...any) (sign, logabsdet *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("slogdet", with(options, a)...))
-	return list.At(0), list.At(1)
+	return torch.CallTensors2("torch._C._linalg.linalg_slogdet", options, a)
 }
 
 // Solve is torch.linalg.solve: computes the solution of a square system of
@@ -396,7 +371,7 @@ func Slogdet(a *torch.Tensor, options ...any) (sign, logabsdet *torch.Tensor) {
 //
 //	torch.linalg.solve(Tensor A, Tensor B, *, bool left=True, Tensor out=None)
 func Solve(a, b *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("solve", with(options, a, b)...))
+	return torch.CallTensor("torch._C._linalg.linalg_solve", options, a, b)
 }
 
 // SolveEx is torch.linalg.solve_ex: a version of solve that does not perform
@@ -407,8 +382,7 @@ func Solve(a, b *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor[2] out=None)
 func SolveEx(a, b *torch.Tensor, options ...any) (result, info *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("solve_ex", with(options, a, b)...))
-	return list.At(0), list.At(1)
+	return torch.CallTensors2("torch._C._linalg.linalg_solve_ex", options, a, b)
 }
 
 // SolveTriangular is torch.linalg.solve_triangular: computes the solution of a
@@ -419,7 +393,7 @@ func SolveEx(a, b *torch.Tensor, options ...any) (result, info *torch.Tensor) {
 //
 //	torch.linalg.solve_triangular(Tensor input, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor out=None)
 func SolveTriangular(input, b *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("solve_triangular", with(options, input, b)...))
+	return torch.CallTensor("torch._C._linalg.linalg_solve_triangular", options, input, b)
 }
 
 // Svd is torch.linalg.svd: computes the singular value decomposition (SVD) of a
@@ -431,8 +405,7 @@ func SolveTriangular(input, b *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.svd(Tensor A, bool full_matrices=True, *, str? driver=None, Tensor[3] out=None)
 func Svd(a *torch.Tensor, options ...any) (u, s, vh *torch.Tensor) {
-	list := torch.As[torch.Tensors](call("svd", with(options, a)...))
-	return list.At(0), list.At(1), list.At(2)
+	return torch.CallTensors3("torch._C._linalg.linalg_svd", options, a)
 }
 
 // Svdvals is torch.linalg.svdvals: computes the singular values of a matrix.
@@ -442,7 +415,7 @@ func Svd(a *torch.Tensor, options ...any) (u, s, vh *torch.Tensor) {
 //
 //	torch.linalg.svdvals(Tensor A, *, str? driver=None, Tensor out=None)
 func Svdvals(a *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("svdvals", with(options, a)...))
+	return torch.CallTensor("torch._C._linalg.linalg_svdvals", options, a)
 }
 
 // Tensorinv is torch.linalg.tensorinv: computes the multiplicative inverse of
@@ -453,7 +426,7 @@ func Svdvals(a *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.tensorinv(Tensor input, int ind=2, *, Tensor out=None)
 func Tensorinv(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("tensorinv", with(options, input)...))
+	return torch.CallTensor("torch._C._linalg.linalg_tensorinv", options, input)
 }
 
 // Tensorsolve is torch.linalg.tensorsolve: computes the solution X to the
@@ -463,7 +436,7 @@ func Tensorinv(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.tensorsolve(Tensor input, Tensor other, int[]? dims=None, *, Tensor out=None)
 func Tensorsolve(input, other *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("tensorsolve", with(options, input, other)...))
+	return torch.CallTensor("torch._C._linalg.linalg_tensorsolve", options, input, other)
 }
 
 // Vander is torch.linalg.vander: generates a Vandermonde matrix.
@@ -473,7 +446,7 @@ func Tensorsolve(input, other *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.vander(Tensor x, *, int? N=None)
 func Vander(xArg *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("vander", with(options, xArg)...))
+	return torch.CallTensor("torch._C._linalg.linalg_vander", options, xArg)
 }
 
 // Vecdot is torch.linalg.vecdot: computes the dot product of two batches of
@@ -483,7 +456,7 @@ func Vander(xArg *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.vecdot(Tensor x, Tensor y, *, int dim=-1, Tensor out=None)
 func Vecdot(xArg, y *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("vecdot", with(options, xArg, y)...))
+	return torch.CallTensor("torch._C._linalg.linalg_vecdot", options, xArg, y)
 }
 
 // VectorNorm is torch.linalg.vector_norm: computes a vector norm.
@@ -493,5 +466,5 @@ func Vecdot(xArg, y *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.linalg.vector_norm(Tensor input, Number ord=2, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor out=None)
 func VectorNorm(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("vector_norm", with(options, input)...))
+	return torch.CallTensor("torch._C._linalg.linalg_vector_norm", options, input)
 }

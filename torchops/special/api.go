@@ -2,19 +2,7 @@
 
 package special
 
-import (
-	"github.com/torchfx-go/torchfx/ir"
-	torch "github.com/torchfx-go/torchfx/torchops"
-)
-
-// call calls a function by its name and arguments in Python's order.
-func call(name string, args ...any) any {
-	args, kw := torch.SplitKwargs(args)
-	return torch.Dispatch(ir.CallFunction, ir.FuncOf("torch._C._special.special_"+name), args, kw)
-}
-
-// with puts options behind arguments.
-func with(options []any, args ...any) []any { return append(args, options...) }
+import torch "github.com/torchfx-go/torchfx/torchops"
 
 // AiryAi is torch.special.airy_ai: airy function Ai(input).
 //
@@ -22,7 +10,7 @@ func with(options []any, args ...any) []any { return append(args, options...) }
 //
 //	torch.special.airy_ai(Tensor x, *, Tensor out=None)
 func AiryAi(xArg *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("airy_ai", with(options, xArg)...))
+	return torch.CallTensor("torch._C._special.special_airy_ai", options, xArg)
 }
 
 // BesselJ0 is torch.special.bessel_j0: bessel function of the first kind of
@@ -33,7 +21,7 @@ func AiryAi(xArg *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.bessel_j0(Tensor input, *, Tensor out=None)
 func BesselJ0(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("bessel_j0", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_bessel_j0", options, input)
 }
 
 // BesselJ1 is torch.special.bessel_j1: bessel function of the first kind of
@@ -44,7 +32,7 @@ func BesselJ0(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.bessel_j1(Tensor input, *, Tensor out=None)
 func BesselJ1(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("bessel_j1", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_bessel_j1", options, input)
 }
 
 // BesselY0 is torch.special.bessel_y0: bessel function of the second kind of
@@ -55,7 +43,7 @@ func BesselJ1(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.bessel_y0(Tensor input, *, Tensor out=None)
 func BesselY0(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("bessel_y0", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_bessel_y0", options, input)
 }
 
 // BesselY1 is torch.special.bessel_y1: bessel function of the second kind of
@@ -66,7 +54,7 @@ func BesselY0(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.bessel_y1(Tensor input, *, Tensor out=None)
 func BesselY1(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("bessel_y1", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_bessel_y1", options, input)
 }
 
 // ChebyshevPolynomialT is torch.special.chebyshev_polynomial_t: chebyshev
@@ -79,7 +67,7 @@ func BesselY1(input *torch.Tensor, options ...any) *torch.Tensor {
 //	torch.special.chebyshev_polynomial_t(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.chebyshev_polynomial_t(Tensor x, Number n, *, Tensor out=None)
 func ChebyshevPolynomialT(xArg, n any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("chebyshev_polynomial_t", with(options, xArg, n)...))
+	return torch.CallTensor("torch._C._special.special_chebyshev_polynomial_t", options, xArg, n)
 }
 
 // ChebyshevPolynomialU is torch.special.chebyshev_polynomial_u: chebyshev
@@ -92,7 +80,7 @@ func ChebyshevPolynomialT(xArg, n any, options ...any) *torch.Tensor {
 //	torch.special.chebyshev_polynomial_u(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.chebyshev_polynomial_u(Tensor x, Number n, *, Tensor out=None)
 func ChebyshevPolynomialU(xArg, n any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("chebyshev_polynomial_u", with(options, xArg, n)...))
+	return torch.CallTensor("torch._C._special.special_chebyshev_polynomial_u", options, xArg, n)
 }
 
 // ChebyshevPolynomialV is torch.special.chebyshev_polynomial_v.
@@ -104,7 +92,7 @@ func ChebyshevPolynomialU(xArg, n any, options ...any) *torch.Tensor {
 //	torch.special.chebyshev_polynomial_v(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.chebyshev_polynomial_v(Tensor x, Number n, *, Tensor out=None)
 func ChebyshevPolynomialV(xArg, n any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("chebyshev_polynomial_v", with(options, xArg, n)...))
+	return torch.CallTensor("torch._C._special.special_chebyshev_polynomial_v", options, xArg, n)
 }
 
 // ChebyshevPolynomialW is torch.special.chebyshev_polynomial_w.
@@ -116,7 +104,7 @@ func ChebyshevPolynomialV(xArg, n any, options ...any) *torch.Tensor {
 //	torch.special.chebyshev_polynomial_w(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.chebyshev_polynomial_w(Tensor x, Number n, *, Tensor out=None)
 func ChebyshevPolynomialW(xArg, n any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("chebyshev_polynomial_w", with(options, xArg, n)...))
+	return torch.CallTensor("torch._C._special.special_chebyshev_polynomial_w", options, xArg, n)
 }
 
 // Digamma is torch.special.digamma: computes the logarithmic derivative of the
@@ -127,7 +115,7 @@ func ChebyshevPolynomialW(xArg, n any, options ...any) *torch.Tensor {
 //
 //	torch.special.digamma(Tensor input, *, Tensor out=None)
 func Digamma(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("digamma", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_digamma", options, input)
 }
 
 // Entr is torch.special.entr: computes the entropy on input (as defined below),
@@ -138,7 +126,7 @@ func Digamma(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.entr(Tensor input, *, Tensor out=None)
 func Entr(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("entr", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_entr", options, input)
 }
 
 // Erf is torch.special.erf: computes the error function of input.
@@ -148,7 +136,7 @@ func Entr(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.erf(Tensor input, *, Tensor out=None)
 func Erf(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("erf", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_erf", options, input)
 }
 
 // Erfc is torch.special.erfc: computes the complementary error function of
@@ -159,7 +147,7 @@ func Erf(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.erfc(Tensor input, *, Tensor out=None)
 func Erfc(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("erfc", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_erfc", options, input)
 }
 
 // Erfcx is torch.special.erfcx: computes the scaled complementary error
@@ -170,7 +158,7 @@ func Erfc(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.erfcx(Tensor input, *, Tensor out=None)
 func Erfcx(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("erfcx", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_erfcx", options, input)
 }
 
 // Erfinv is torch.special.erfinv: computes the inverse error function of input.
@@ -180,7 +168,7 @@ func Erfcx(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.erfinv(Tensor input, *, Tensor out=None)
 func Erfinv(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("erfinv", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_erfinv", options, input)
 }
 
 // Exp2 is torch.special.exp2: computes the base two exponential function of
@@ -191,7 +179,7 @@ func Erfinv(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.exp2(Tensor input, *, Tensor out=None)
 func Exp2(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("exp2", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_exp2", options, input)
 }
 
 // Expit is torch.special.expit: computes the expit (also known as the logistic
@@ -202,7 +190,7 @@ func Exp2(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.expit(Tensor input, *, Tensor out=None)
 func Expit(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("expit", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_expit", options, input)
 }
 
 // Expm1 is torch.special.expm1: computes the exponential of the elements minus
@@ -213,7 +201,7 @@ func Expit(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.expm1(Tensor input, *, Tensor out=None)
 func Expm1(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("expm1", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_expm1", options, input)
 }
 
 // Gammainc is torch.special.gammainc.
@@ -223,7 +211,7 @@ func Expm1(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.gammainc(Tensor input, Tensor other, *, Tensor out=None)
 func Gammainc(input, other *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("gammainc", with(options, input, other)...))
+	return torch.CallTensor("torch._C._special.special_gammainc", options, input, other)
 }
 
 // Gammaincc is torch.special.gammaincc.
@@ -233,7 +221,7 @@ func Gammainc(input, other *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.gammaincc(Tensor input, Tensor other, *, Tensor out=None)
 func Gammaincc(input, other *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("gammaincc", with(options, input, other)...))
+	return torch.CallTensor("torch._C._special.special_gammaincc", options, input, other)
 }
 
 // Gammaln is torch.special.gammaln: computes the natural logarithm of the
@@ -244,7 +232,7 @@ func Gammaincc(input, other *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.gammaln(Tensor input, *, Tensor out=None)
 func Gammaln(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("gammaln", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_gammaln", options, input)
 }
 
 // HermitePolynomialH is torch.special.hermite_polynomial_h: physicist's Hermite
@@ -257,7 +245,7 @@ func Gammaln(input *torch.Tensor, options ...any) *torch.Tensor {
 //	torch.special.hermite_polynomial_h(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.hermite_polynomial_h(Tensor x, Number n, *, Tensor out=None)
 func HermitePolynomialH(xArg, n any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("hermite_polynomial_h", with(options, xArg, n)...))
+	return torch.CallTensor("torch._C._special.special_hermite_polynomial_h", options, xArg, n)
 }
 
 // HermitePolynomialHe is torch.special.hermite_polynomial_he: probabilist's
@@ -270,7 +258,7 @@ func HermitePolynomialH(xArg, n any, options ...any) *torch.Tensor {
 //	torch.special.hermite_polynomial_he(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.hermite_polynomial_he(Tensor x, Number n, *, Tensor out=None)
 func HermitePolynomialHe(xArg, n any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("hermite_polynomial_he", with(options, xArg, n)...))
+	return torch.CallTensor("torch._C._special.special_hermite_polynomial_he", options, xArg, n)
 }
 
 // I0 is torch.special.i0: computes the zeroth order modified Bessel function of
@@ -281,7 +269,7 @@ func HermitePolynomialHe(xArg, n any, options ...any) *torch.Tensor {
 //
 //	torch.special.i0(Tensor input, *, Tensor out=None)
 func I0(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("i0", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_i0", options, input)
 }
 
 // I0e is torch.special.i0e: computes the exponentially scaled zeroth order
@@ -293,7 +281,7 @@ func I0(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.i0e(Tensor input, *, Tensor out=None)
 func I0e(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("i0e", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_i0e", options, input)
 }
 
 // I1 is torch.special.i1: computes the first order modified Bessel function of
@@ -304,7 +292,7 @@ func I0e(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.i1(Tensor input, *, Tensor out=None)
 func I1(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("i1", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_i1", options, input)
 }
 
 // I1e is torch.special.i1e: computes the exponentially scaled first order
@@ -316,7 +304,7 @@ func I1(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.i1e(Tensor input, *, Tensor out=None)
 func I1e(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("i1e", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_i1e", options, input)
 }
 
 // LaguerrePolynomialL is torch.special.laguerre_polynomial_l: laguerre
@@ -329,7 +317,7 @@ func I1e(input *torch.Tensor, options ...any) *torch.Tensor {
 //	torch.special.laguerre_polynomial_l(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.laguerre_polynomial_l(Tensor x, Number n, *, Tensor out=None)
 func LaguerrePolynomialL(xArg, n any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("laguerre_polynomial_l", with(options, xArg, n)...))
+	return torch.CallTensor("torch._C._special.special_laguerre_polynomial_l", options, xArg, n)
 }
 
 // LegendrePolynomialP is torch.special.legendre_polynomial_p: legendre
@@ -342,7 +330,7 @@ func LaguerrePolynomialL(xArg, n any, options ...any) *torch.Tensor {
 //	torch.special.legendre_polynomial_p(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.legendre_polynomial_p(Tensor x, Number n, *, Tensor out=None)
 func LegendrePolynomialP(xArg, n any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("legendre_polynomial_p", with(options, xArg, n)...))
+	return torch.CallTensor("torch._C._special.special_legendre_polynomial_p", options, xArg, n)
 }
 
 // Log1p is torch.special.log1p.
@@ -352,7 +340,7 @@ func LegendrePolynomialP(xArg, n any, options ...any) *torch.Tensor {
 //
 //	torch.special.log1p(Tensor input, *, Tensor out=None)
 func Log1p(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("log1p", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_log1p", options, input)
 }
 
 // LogNdtr is torch.special.log_ndtr: computes the log of the area under the
@@ -364,7 +352,7 @@ func Log1p(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.log_ndtr(Tensor input, *, Tensor out=None)
 func LogNdtr(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("log_ndtr", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_log_ndtr", options, input)
 }
 
 // LogSoftmax is torch.special.log_softmax: computes softmax followed by a
@@ -374,7 +362,7 @@ func LogNdtr(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.log_softmax(Tensor input, int dim, *, dtype? dtype=None)
 func LogSoftmax(input *torch.Tensor, dim int, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("log_softmax", with(options, input, dim)...))
+	return torch.CallTensor("torch._C._special.special_log_softmax", options, input, dim)
 }
 
 // Logit is torch.special.logit: returns a new tensor with the logit of the
@@ -385,7 +373,7 @@ func LogSoftmax(input *torch.Tensor, dim int, options ...any) *torch.Tensor {
 //
 //	torch.special.logit(Tensor input, float? eps=None, *, Tensor out=None)
 func Logit(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("logit", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_logit", options, input)
 }
 
 // Logsumexp is torch.special.logsumexp.
@@ -395,7 +383,7 @@ func Logit(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.logsumexp(Tensor input, int[1] dim, bool keepdim=False, *, Tensor out=None)
 func Logsumexp(input *torch.Tensor, dim torch.Ints, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("logsumexp", with(options, input, dim)...))
+	return torch.CallTensor("torch._C._special.special_logsumexp", options, input, dim)
 }
 
 // ModifiedBesselI0 is torch.special.modified_bessel_i0: modified Bessel
@@ -406,7 +394,7 @@ func Logsumexp(input *torch.Tensor, dim torch.Ints, options ...any) *torch.Tenso
 //
 //	torch.special.modified_bessel_i0(Tensor input, *, Tensor out=None)
 func ModifiedBesselI0(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("modified_bessel_i0", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_modified_bessel_i0", options, input)
 }
 
 // ModifiedBesselI1 is torch.special.modified_bessel_i1: modified Bessel
@@ -417,7 +405,7 @@ func ModifiedBesselI0(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.modified_bessel_i1(Tensor input, *, Tensor out=None)
 func ModifiedBesselI1(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("modified_bessel_i1", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_modified_bessel_i1", options, input)
 }
 
 // ModifiedBesselK0 is torch.special.modified_bessel_k0: modified Bessel
@@ -428,7 +416,7 @@ func ModifiedBesselI1(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.modified_bessel_k0(Tensor input, *, Tensor out=None)
 func ModifiedBesselK0(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("modified_bessel_k0", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_modified_bessel_k0", options, input)
 }
 
 // ModifiedBesselK1 is torch.special.modified_bessel_k1: modified Bessel
@@ -439,7 +427,7 @@ func ModifiedBesselK0(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.modified_bessel_k1(Tensor input, *, Tensor out=None)
 func ModifiedBesselK1(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("modified_bessel_k1", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_modified_bessel_k1", options, input)
 }
 
 // Multigammaln is torch.special.multigammaln: computes the multivariate
@@ -450,7 +438,7 @@ func ModifiedBesselK1(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.multigammaln(Tensor input, int p, *, Tensor out=None)
 func Multigammaln(input *torch.Tensor, p int, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("multigammaln", with(options, input, p)...))
+	return torch.CallTensor("torch._C._special.special_multigammaln", options, input, p)
 }
 
 // Ndtr is torch.special.ndtr: computes the area under the standard Gaussian
@@ -462,7 +450,7 @@ func Multigammaln(input *torch.Tensor, p int, options ...any) *torch.Tensor {
 //
 //	torch.special.ndtr(Tensor input, *, Tensor out=None)
 func Ndtr(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("ndtr", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_ndtr", options, input)
 }
 
 // Ndtri is torch.special.ndtri: computes the argument, x, for which the area
@@ -474,7 +462,7 @@ func Ndtr(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.ndtri(Tensor input, *, Tensor out=None)
 func Ndtri(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("ndtri", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_ndtri", options, input)
 }
 
 // Polygamma is torch.special.polygamma: computes the n^th derivative of the
@@ -486,7 +474,7 @@ func Ndtri(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.polygamma(int n, Tensor input, *, Tensor out=None)
 func Polygamma(n int, input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("polygamma", with(options, n, input)...))
+	return torch.CallTensor("torch._C._special.special_polygamma", options, n, input)
 }
 
 // Psi is torch.special.psi.
@@ -496,7 +484,7 @@ func Polygamma(n int, input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.psi(Tensor input, *, Tensor out=None)
 func Psi(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("psi", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_psi", options, input)
 }
 
 // Round is torch.special.round.
@@ -505,7 +493,7 @@ func Psi(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.round(Tensor input, *, int decimals=0, Tensor out=None)
 func Round(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("round", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_round", options, input)
 }
 
 // ScaledModifiedBesselK0 is torch.special.scaled_modified_bessel_k0: scaled
@@ -515,7 +503,7 @@ func Round(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.scaled_modified_bessel_k0(Tensor x, *, Tensor out=None)
 func ScaledModifiedBesselK0(xArg *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("scaled_modified_bessel_k0", with(options, xArg)...))
+	return torch.CallTensor("torch._C._special.special_scaled_modified_bessel_k0", options, xArg)
 }
 
 // ScaledModifiedBesselK1 is torch.special.scaled_modified_bessel_k1: scaled
@@ -525,7 +513,7 @@ func ScaledModifiedBesselK0(xArg *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.scaled_modified_bessel_k1(Tensor x, *, Tensor out=None)
 func ScaledModifiedBesselK1(xArg *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("scaled_modified_bessel_k1", with(options, xArg)...))
+	return torch.CallTensor("torch._C._special.special_scaled_modified_bessel_k1", options, xArg)
 }
 
 // ShiftedChebyshevPolynomialT is torch.special.shifted_chebyshev_polynomial_t.
@@ -537,7 +525,7 @@ func ScaledModifiedBesselK1(xArg *torch.Tensor, options ...any) *torch.Tensor {
 //	torch.special.shifted_chebyshev_polynomial_t(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.shifted_chebyshev_polynomial_t(Tensor x, Number n, *, Tensor out=None)
 func ShiftedChebyshevPolynomialT(xArg, n any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("shifted_chebyshev_polynomial_t", with(options, xArg, n)...))
+	return torch.CallTensor("torch._C._special.special_shifted_chebyshev_polynomial_t", options, xArg, n)
 }
 
 // ShiftedChebyshevPolynomialU is torch.special.shifted_chebyshev_polynomial_u.
@@ -549,7 +537,7 @@ func ShiftedChebyshevPolynomialT(xArg, n any, options ...any) *torch.Tensor {
 //	torch.special.shifted_chebyshev_polynomial_u(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.shifted_chebyshev_polynomial_u(Tensor x, Number n, *, Tensor out=None)
 func ShiftedChebyshevPolynomialU(xArg, n any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("shifted_chebyshev_polynomial_u", with(options, xArg, n)...))
+	return torch.CallTensor("torch._C._special.special_shifted_chebyshev_polynomial_u", options, xArg, n)
 }
 
 // ShiftedChebyshevPolynomialV is torch.special.shifted_chebyshev_polynomial_v.
@@ -561,7 +549,7 @@ func ShiftedChebyshevPolynomialU(xArg, n any, options ...any) *torch.Tensor {
 //	torch.special.shifted_chebyshev_polynomial_v(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.shifted_chebyshev_polynomial_v(Tensor x, Number n, *, Tensor out=None)
 func ShiftedChebyshevPolynomialV(xArg, n any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("shifted_chebyshev_polynomial_v", with(options, xArg, n)...))
+	return torch.CallTensor("torch._C._special.special_shifted_chebyshev_polynomial_v", options, xArg, n)
 }
 
 // ShiftedChebyshevPolynomialW is torch.special.shifted_chebyshev_polynomial_w.
@@ -573,7 +561,7 @@ func ShiftedChebyshevPolynomialV(xArg, n any, options ...any) *torch.Tensor {
 //	torch.special.shifted_chebyshev_polynomial_w(Number x, Tensor n, *, Tensor out=None)
 //	torch.special.shifted_chebyshev_polynomial_w(Tensor x, Number n, *, Tensor out=None)
 func ShiftedChebyshevPolynomialW(xArg, n any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("shifted_chebyshev_polynomial_w", with(options, xArg, n)...))
+	return torch.CallTensor("torch._C._special.special_shifted_chebyshev_polynomial_w", options, xArg, n)
 }
 
 // Sinc is torch.special.sinc: computes the normalized sinc of input.
@@ -583,7 +571,7 @@ func ShiftedChebyshevPolynomialW(xArg, n any, options ...any) *torch.Tensor {
 //
 //	torch.special.sinc(Tensor input, *, Tensor out=None)
 func Sinc(input *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("sinc", with(options, input)...))
+	return torch.CallTensor("torch._C._special.special_sinc", options, input)
 }
 
 // Softmax is torch.special.softmax: computes the softmax function.
@@ -592,7 +580,7 @@ func Sinc(input *torch.Tensor, options ...any) *torch.Tensor {
 //
 //	torch.special.softmax(Tensor input, int dim, dtype? dtype=None)
 func Softmax(input *torch.Tensor, dim int, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("softmax", with(options, input, dim)...))
+	return torch.CallTensor("torch._C._special.special_softmax", options, input, dim)
 }
 
 // SphericalBesselJ0 is torch.special.spherical_bessel_j0: spherical Bessel
@@ -602,7 +590,7 @@ func Softmax(input *torch.Tensor, dim int, options ...any) *torch.Tensor {
 //
 //	torch.special.spherical_bessel_j0(Tensor x, *, Tensor out=None)
 func SphericalBesselJ0(xArg *torch.Tensor, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("spherical_bessel_j0", with(options, xArg)...))
+	return torch.CallTensor("torch._C._special.special_spherical_bessel_j0", options, xArg)
 }
 
 // Xlog1py is torch.special.xlog1py: computes input * log1p(other) with the
@@ -615,7 +603,7 @@ func SphericalBesselJ0(xArg *torch.Tensor, options ...any) *torch.Tensor {
 //	torch.special.xlog1py(Number self, Tensor other, *, Tensor out=None)
 //	torch.special.xlog1py(Tensor input, Number other, *, Tensor out=None)
 func Xlog1py(input, other any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("xlog1py", with(options, input, other)...))
+	return torch.CallTensor("torch._C._special.special_xlog1py", options, input, other)
 }
 
 // Xlogy is torch.special.xlogy: computes input * log(other) with the following
@@ -628,7 +616,7 @@ func Xlog1py(input, other any, options ...any) *torch.Tensor {
 //	torch.special.xlogy(Number self, Tensor other, *, Tensor out=None)
 //	torch.special.xlogy(Tensor input, Number other, *, Tensor out=None)
 func Xlogy(input, other any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("xlogy", with(options, input, other)...))
+	return torch.CallTensor("torch._C._special.special_xlogy", options, input, other)
 }
 
 // Zeta is torch.special.zeta: computes the Hurwitz zeta function, elementwise.
@@ -640,5 +628,5 @@ func Xlogy(input, other any, options ...any) *torch.Tensor {
 //	torch.special.zeta(Number self, Tensor other, *, Tensor out=None)
 //	torch.special.zeta(Tensor input, Number other, *, Tensor out=None)
 func Zeta(input, other any, options ...any) *torch.Tensor {
-	return torch.As[*torch.Tensor](call("zeta", with(options, input, other)...))
+	return torch.CallTensor("torch._C._special.special_zeta", options, input, other)
 }
