@@ -36,6 +36,7 @@ type remains struct {
 	bytes int64  // what goes with it, as counted when it was made
 	key   uint64 // in the profile, 0 for none
 	kind  handleKind
+	small bool // a tensor that keeps little memory, see end
 }
 
 type handleKind uint8
@@ -48,11 +49,6 @@ const (
 	kindFrame
 	kindWaiting // a tensor that was closed; see cell.end
 )
-
-// waitingBytes is the most memory of a closed tensor that is given back with the next
-// call, as C's allocator keeps some too: no more than what small tensors took when there
-// were most of them, and not beyond a collection.
-const waitingBytes = 1 << 10
 
 // cells are those that no handle has. A reference may wait in one.
 var cells = sync.Pool{New: func() any {
@@ -120,10 +116,12 @@ func (what *remains) forget() {
 	}
 }
 
-// end frees what a closed handle held. A small tensor of its own memory waits in the cell
-// for the call that makes the next handle, and is given back by its crossing.
+// end frees what a closed handle held. A small tensor waits in the cell for the call that
+// makes the next handle, and is given back by its crossing: what waits is no more than
+// was open at once and small, which C's allocator would keep too, and not beyond a
+// collection.
 func (c *cell) end() {
-	if c.kind == kindTensor && 0 < c.bytes && c.bytes <= waitingBytes {
+	if c.small {
 		c.forget()
 		c.kind = kindWaiting
 	} else {
@@ -167,8 +165,11 @@ func (h *handle) Close() error {
 			continue
 		}
 		if s&^(math.MaxUint32<<32) == 0 {
+			freed := !c.small
 			c.end()
-			collectReleased()
+			if freed {
+				collectReleased()
+			}
 		}
 		return nil
 	}

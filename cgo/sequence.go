@@ -91,7 +91,7 @@ func (s *Sequence) Run(stop *atomic.Int32, tensors []*Tensor, own []bool, result
 		}
 	}
 	for ; len(left) > 0; left = left[4:] {
-		result(int(left[0])).own(remains{left[2], int64(left[3]), profileAdd(), kindTensor})
+		result(int(left[0])).own(remains{left[2], int64(left[3]), profileAdd(), kindTensor, false})
 	}
 	if code != 0 {
 		err = r.fail("a sequence of calls", code)

@@ -199,6 +199,9 @@ type Results struct {
 	n     int             // of them are left
 }
 
+// small marks the bytes of a small tensor.
+const small = 1 << 63
+
 // maxCells is how many cells a call brings at most.
 const maxCells = 4
 
@@ -255,7 +258,7 @@ func (r *Results) Tensor(t *Tensor) {
 func (r *Results) Item(t *Tensor) {
 	impl := r.next()
 	bytes := r.next()
-	what := remains{impl, int64(bytes), profileAdd(), kindTensor}
+	what := remains{impl, int64(bytes &^ small), profileAdd(), kindTensor, bytes&small != 0}
 	switch {
 	case impl == 0:
 	case r.n > 0:

@@ -22,7 +22,7 @@ type Tensor struct{ handle }
 // newTensor takes over a reference that C returned. bytes are what goes with it.
 func newTensor(impl uint64, bytes int64) *Tensor {
 	t := new(Tensor)
-	t.own(remains{impl, bytes, profileAdd(), kindTensor})
+	t.own(remains{impl, bytes, profileAdd(), kindTensor, false})
 	return t
 }
 

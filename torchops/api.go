@@ -149,7 +149,7 @@ func newCallee(name string, entry *atomic.Pointer[callee]) *callee {
 // inFull is the call of what has no route, or that failed with cause: then nothing is
 // called any more, and the error says of what arguments.
 func (c *callee) inFull(a *callArgs, cause error) any {
-	args := append(keptAll(a.args), keptAll(a.options)...)
+	args := append(keptArgs(c.name, a.args), keptArgs(c.name, a.options)...)
 	sequences(args)
 	list, kw := splitKwargs(args)
 	p := c.parser

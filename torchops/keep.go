@@ -18,6 +18,14 @@ func hidden(args []any) []any {
 	return unsafe.Slice(*(**any)(unsafe.Pointer(&at)), len(args)) // as vet cannot see either
 }
 
+// keptArgs are hidden arguments of a call, in memory of their own; see kept.
+func keptArgs(name string, args []any) []any {
+	if tooDeep(args, 0) {
+		mustNot(name, failed(name, nil, nil, ErrNesting))
+	}
+	return keptAll(args)
+}
+
 func keptAll(args []any) []any { return listOf(args, kept) }
 
 // kept is a hidden argument, or a part of one, in memory that it shares with nobody's
@@ -80,6 +88,9 @@ func kept(v any) any {
 	case *ir.Func:
 		return v // there is one of a name, for ever
 	case *ir.PyDict:
+		if v == nil {
+			return v
+		}
 		d := &ir.PyDict{}
 		for key, item := range v.All() {
 			d.Set(kept(key), kept(item))
@@ -89,21 +100,8 @@ func kept(v any) any {
 		if v == nil {
 			return v
 		}
-		o := *v
-		o.Values = keptAll(v.Values)
-		return &o
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for key, item := range v {
-			m[strings.Clone(key)] = kept(item)
-		}
-		return m
-	case map[string]*Tensor:
-		m := make(map[string]*Tensor, len(v))
-		for key, t := range v {
-			m[strings.Clone(key)] = t.onHeap()
-		}
-		return m
+		typ, fields, values := strings.Clone(v.Type), each(v.Fields, strings.Clone), keptAll(v.Values)
+		return &ir.PyObject{Type: typ, Fields: fields, Values: values}
 	case ir.Slice:
 		return ir.Slice{Start: keptArg(v.Start), Stop: keptArg(v.Stop), Step: keptArg(v.Step)}
 	case ir.Opaque:

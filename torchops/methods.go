@@ -169,7 +169,7 @@ func (x *Tensor) Index(parts ...any) *Tensor {
 
 // subscript is what stands between the brackets.
 func subscript(parts []any) any {
-	whole := keptAll(hidden(parts))
+	whole := keptArgs(fnGetItem.Name(), hidden(parts))
 	if len(whole) == 1 {
 		return whole[0]
 	}

@@ -52,6 +52,8 @@ func tooDeepIn(v any, depth int) bool {
 	switch v := v.(type) {
 	case nil, *Tensor, bool, int, int64, float64, string, complex128, ir.DType, ir.Device, ir.Layout, ir.MemoryFormat, []int, []int64, []*Tensor, List, Tuple, SymInt, *Scope:
 		return false
+	case Kwarg:
+		return tooDeepIn(v.Value, depth)
 	case []any:
 		return tooDeep(v, depth)
 	case ir.PyTuple:

@@ -64,7 +64,7 @@ func (s *TensorSequence) Run(m *libtorch.Mode, stop *atomic.Int32, tensors []*Te
 		joining = map[*Tensor]*Scope{}
 	}
 	done, err := s.calls.Run(stop, handles, own, func(register int) *libtorch.Tensor {
-		t := new(Tensor)
+		t := newTensor()
 		if scoped && scopes[register] != nil {
 			joining[t] = scopes[register]
 		}

@@ -108,6 +108,7 @@ __attribute__((flatten)) inline void run(const Prepared& p, const uint64_t* slot
   torch::jit::Stack& stack = *borrowed;
   p.push(stack, here.lists, slots, nslots);
   call_usual(here, p.op, stack);
+  out.tell();
   for (auto& v : stack) {
     if (v.isTensor()) {
       out.tensor(std::move(v).toTensor());

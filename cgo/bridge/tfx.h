@@ -92,6 +92,10 @@ typedef struct tfx_out {
   int32_t code;  // of call_prepared, which returns none: that costs a caller in Go two calls
 } tfx_out;
 
+// TFX_SMALL is how many bytes a tensor may keep at most for its caller to give it back
+// with the next call.
+#define TFX_SMALL 1024
+
 // tfx_mode is what a call needs of libtorch's per-thread state. It is set inside
 // the entry and restored before it returns.
 #define TFX_MAX_VMAP 8
@@ -198,7 +202,7 @@ typedef struct tfx_api {
   int32_t (*call)(uint64_t op, const tfx_mode* m, const uint64_t* args, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
   int32_t (*sequence)(const uint64_t* code, uint64_t ncode, const uint64_t* in, uint64_t nin, const int32_t* stop, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // see sequence.h
   int32_t (*prepare)(uint64_t op, const uint64_t* args, uint64_t nargs, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // one word: handle, the same for the same, never freed
-  void (*call_prepared)(uint64_t prepared, const uint64_t* slots, uint64_t nslots, const uint64_t* last, uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // in the default mode; last: tensors that are released where it succeeds, 0 for none
+  void (*call_prepared)(uint64_t prepared, const uint64_t* slots, uint64_t nslots, const uint64_t* last, uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;  // in the default mode; last: tensors that are released where it succeeds, 0 for none; bit 63 of the bytes of a result: it is small
   int32_t (*open_library)(const char* path, uint64_t* w, uint64_t n, tfx_out* o) TFX_NOEXCEPT;
 
   // tensors

@@ -48,6 +48,14 @@ inline uint64_t owned(const at::Tensor& t) {
   return s && s.use_count() == 1 ? s.unsafeGetStorageImpl()->nbytes() : 0;
 }
 
+// small reports whether t keeps no more memory than TFX_SMALL, nor any that is not
+// libtorch's.
+inline bool small(const at::Tensor& t) {
+  if (!t.defined() || !t.has_storage()) return false;
+  const c10::StorageImpl* s = t.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  return s != nullptr && s->allocator() != nullptr && !s->sym_nbytes().is_symbolic() && s->nbytes() <= TFX_SMALL;
+}
+
 inline double as_double(uint64_t w) {
   double d;
   std::memcpy(&d, &w, sizeof d);
@@ -229,6 +237,9 @@ class Writer {
  public:
   Writer(uint64_t* words, uint64_t n, tfx_out* out) : w_(words), cap_(n), out_(out) {}
 
+  // tell makes the word of bytes after a tensor say whether it is small, in bit 63.
+  void tell() { tells_ = true; }
+
   void word(uint64_t w) {
     if (used_ < cap_) {
       w_[used_++] = w;
@@ -271,10 +282,10 @@ class Writer {
       return head(TFX_DEVICE), word(static_cast<int64_t>(d.type())), word(static_cast<int64_t>(d.index()));
     }
     if (v.isTensorList()) {
-      auto list = v.toTensorVector();
-      v = c10::IValue();  // or its references would count
+      const c10::List<at::Tensor> list = std::move(v).toTensorList();
       head(TFX_TENSORS, list.size());
-      for (auto& t : list) handle(std::move(t));
+      const bool ours = list.use_count() == 1;  // or the list's references would count
+      for (size_t i = 0; i < list.size(); i++) handle(ours ? list.extract(i) : list.get(i));
       return;
     }
     if (v.isIntList()) {
@@ -345,13 +356,14 @@ class Writer {
 
   // handle writes a reference and its bytes; an undefined tensor is 0 here.
   void handle(at::Tensor t) {
-    const uint64_t bytes = owned(t);
+    const uint64_t bytes = owned(t) | static_cast<uint64_t>(tells_ && small(t)) << 63;
     word(t.defined() ? reinterpret_cast<uint64_t>(t.unsafeReleaseTensorImpl()) : 0);
     word(bytes);
   }
 
   uint64_t* w_;
   uint64_t cap_, used_ = 0;
+  bool tells_ = false;
   tfx_out* out_;
   std::vector<uint64_t> spill_;
 };
