@@ -77,7 +77,11 @@ func (o *Operator) PrepareSlots(args []Argument) (p *SlotCall, ok bool) {
 		r.done()
 		return nil, false
 	}
-	return &SlotCall{o, r.words[0], min(len(o.schema.Returns), maxCells)}, true
+	results := min(len(o.schema.Returns), maxCells)
+	if results == 1 && o.schema.Returns[0].Type.Kind == ir.TypeList {
+		results = maxCells
+	}
+	return &SlotCall{o, r.words[0], results}, true
 }
 
 // Operator returns what is called.
