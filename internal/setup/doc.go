@@ -18,5 +18,9 @@
 // the home keeps two set-ups apart; a process that uses the home while a set-up
 // runs sees either the old record or the new one.
 //
+// Where oneDNN is published for the platform, Run fetches it too, compiles the
+// delegate on it and tries that. It makes some models faster and nothing possible: what
+// goes wrong with it is a line of the record, and no failure.
+//
 // Every failure is a [Failure]: what is missing, and the command that mends it.
 package setup

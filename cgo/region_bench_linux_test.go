@@ -56,7 +56,6 @@ func (n *network) conv(x int, out, kernel, stride, groups int64, act string, res
 	b := random(tb, uint64(len(n.weights)+8), out)
 	n.weights = append(n.weights, w, b)
 	y := n.p.Convolution(n.values[x], n.p.Constant(), n.p.Constant(), g)
-	var rest any
 	if residual > 0 {
 		y = n.p.Add(y, n.values[residual])
 	}
@@ -70,7 +69,6 @@ func (n *network) conv(x int, out, kernel, stride, groups int64, act string, res
 	}
 	size := func(v int64) int64 { return (v+2*pad-kernel)/stride + 1 }
 	sizes := []int64{in[0], out, size(in[2]), size(in[3])}
-	_ = rest
 	padding, strides, dilation := []int64{pad, pad}, []int64{stride, stride}, []int64{1, 1}
 	packed := one(tb, "mkldnn::_reorder_convolution_weight", w, padding, strides, dilation, groups, in)
 	plain, binary := find(tb, "mkldnn::_convolution_pointwise"), find(tb, "mkldnn::_convolution_pointwise.binary")
@@ -197,11 +195,14 @@ func TestNetworksComputeWhatPackedOperatorsDo(t *testing.T) {
 	}
 }
 
-// cpuTime is what the calling thread has used of its processor.
+// cpuTime is what the calling thread has used of its processor, to the nanosecond:
+// getrusage counts ticks.
 func cpuTime(tb testing.TB) time.Duration {
-	var u syscall.Rusage
-	require.NoError(tb, syscall.Getrusage(1, &u)) // RUSAGE_THREAD
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	const threadClock = 3 // CLOCK_THREAD_CPUTIME_ID
+	var t syscall.Timespec
+	_, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, threadClock, uintptr(unsafe.Pointer(&t)), 0)
+	require.Zero(tb, errno)
+	return time.Duration(t.Nano())
 }
 
 // BenchmarkNetworks runs a network's convolutions as a region and through
@@ -250,5 +251,62 @@ func BenchmarkNetworks(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkLinears does the products of a transformer, with gelu where it has one,
+// as a region and by mkl::_mkl_linear, in turns, and reports 10^9 operations a second of
+// processor time.
+//
+//	go test ./cgo -run '^$' -bench Linears -benchtime 50x
+func BenchmarkLinears(b *testing.B) {
+	d := openDelegate(b)
+	for _, s := range []struct {
+		m, k, n int64
+		gelu    bool
+	}{{128, 768, 768, false}, {128, 768, 3072, true}, {128, 3072, 768, false}, {1, 2048, 1000, false}, {8, 2048, 1000, false}} {
+		b.Run(fmt.Sprintf("%dx%dx%d", s.m, s.k, s.n), func(b *testing.B) {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			x, w, bias := random(b, 1, s.m, s.k), random(b, 2, s.n, s.k), random(b, 3, s.n)
+			var p delegate.Program
+			y := p.Linear(p.Input(), p.Constant(), p.Constant())
+			if s.gelu {
+				y = p.Activation(y, delegate.GELU)
+			}
+			p.Output(y, delegate.Contiguous)
+			r, err := d.Compile(&p, []*Tensor{w, bias})
+			require.NoError(b, err)
+			defer r.Close()
+			c, err := r.Prepare([]*Tensor{x}, 1)
+			require.NoError(b, err)
+			defer c.Close()
+			packed := one(b, "mkl::_mkl_reorder_linear_weight", w, s.m)
+			linear, gelu := find(b, "mkl::_mkl_linear"), find(b, "aten::gelu")
+			region, mkl := time.Hour, time.Hour
+			for b.Loop() {
+				start := cpuTime(b)
+				out, err := c.Run(b.Context(), []*Tensor{x})
+				require.NoError(b, err)
+				middle := cpuTime(b)
+				closeTensors(out)
+				other := cpuTime(b)
+				y, err := linear.Call(nil, []any{x, packed, w, bias, s.m})
+				require.NoError(b, err)
+				if s.gelu {
+					z, err := gelu.Call(nil, []any{y[0], "none"})
+					require.NoError(b, err)
+					closeAll(z)
+				}
+				closeAll(y)
+				region, mkl = min(region, middle-start), min(mkl, cpuTime(b)-other)
+			}
+			work := 2 * float64(s.m*s.k*s.n)
+			b.ReportMetric(work/float64(region), "region-GFLOP/s")
+			b.ReportMetric(work/float64(mkl), "mkl-GFLOP/s")
+			b.ReportMetric(float64(mkl)/float64(region), "times")
+			b.ReportMetric(0, "ns/op")
+			b.Log(c.Describe())
+		})
 	}
 }
