@@ -246,6 +246,7 @@ enum tfx_binary {
   TFX_BINARY_MIN = 6,
 };
 
+// RELU, CLIP, HARDSIGMOID and EXP make a number of NaN; the others keep it.
 enum tfx_eltwise {
   TFX_ELTWISE_RELU = 1,
   TFX_ELTWISE_CLIP = 2,         // min(max(x, alpha), beta): relu6, clamp, hardtanh
