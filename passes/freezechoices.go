@@ -51,7 +51,8 @@ var processChoices = NewChoices()
 func NewChoices() *Choices { return &Choices{chosen: map[string]Choice{}} }
 
 // Unmeasured returns choices that take what is packed wherever there is a kernel for
-// it, so that the outcome does not depend on the machine.
+// it, and regions wherever there is a delegate for them, so that the outcome does not
+// depend on times.
 func Unmeasured() *Choices {
 	c := NewChoices()
 	c.fixed = wayPacked
