@@ -351,7 +351,7 @@ func (c *RegionClass) described(write func(shape *C.tfx_delegate_class, text *C.
 	_ = c.shape.use("region", func(ptr unsafe.Pointer) error {
 		shape := (*C.tfx_delegate_class)(ptr)
 		n := write(shape, nil, 0)
-		buf := (*C.char)(C.calloc(1, C.size_t(n)+1))
+		buf := (*C.char)(C.calloc(1, n+1))
 		if buf == nil {
 			return nil
 		}

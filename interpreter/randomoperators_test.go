@@ -60,7 +60,7 @@ func (p *programmer) step() {
 		return
 	}
 	y, _ := p.pick(isTensor)
-	var number any = oneOf[any](p, 0, 1, 2, -1, 3, 0.5, -1.5, true, 2.0)
+	number := oneOf[any](p, 0, 1, 2, -1, 3, 0.5, -1.5, true, 2.0)
 	if p.n(3) == 2 {
 		if n, ok := p.pick(isNumber); ok {
 			number = n

@@ -225,7 +225,7 @@ func (w *delegation) twin(r *delegable) (*ir.GraphModule, error) {
 
 // compile compiles a part and reports whether it becomes a region.
 func (w *delegation) compile(r *delegable) (ok bool, err error) {
-	ok, why := true, ""
+	var why string
 	if w.choose != nil {
 		ok, why, err = w.choose(r)
 	} else {

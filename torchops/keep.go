@@ -74,9 +74,9 @@ func kept(v any) any {
 	case []*Tensor:
 		return each(v, (*Tensor).onHeap)
 	case List:
-		return List(each(v, (*Tensor).onHeap))
+		return each(v, (*Tensor).onHeap)
 	case Tuple:
-		return Tuple(each(v, (*Tensor).onHeap))
+		return each(v, (*Tensor).onHeap)
 	case Tensors:
 		return Tensors{each(v.list, (*Tensor).onHeap), v.value}
 	case *Generator:

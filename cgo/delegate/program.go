@@ -47,13 +47,17 @@ func (p *Program) Input() Value { return p.value(input) }
 // in the order of these calls.
 func (p *Program) Constant() Value { return p.value(constant) }
 
-// Inputs and Constants count those.
-func (p *Program) Inputs() int    { return p.count(input) }
+// Inputs counts the inputs.
+func (p *Program) Inputs() int { return p.count(input) }
+
+// Constants counts the constants.
 func (p *Program) Constants() int { return p.count(constant) }
 
-// Outputs counts the outputs, Nodes the nodes.
+// Outputs counts the outputs.
 func (p *Program) Outputs() int { return len(p.outputs) / 2 }
-func (p *Program) Nodes() int   { return p.nodes }
+
+// Nodes counts the nodes.
+func (p *Program) Nodes() int { return p.nodes }
 
 // Output adds v to what a run returns, in the memory format f.
 func (p *Program) Output(v Value, f Format) {

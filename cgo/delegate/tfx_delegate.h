@@ -24,7 +24,7 @@ extern "C" {
 
 // TFX_DELEGATE_ABI is raised with every change of this file that an older
 // library or program would misread.
-#define TFX_DELEGATE_ABI 1
+#define TFX_DELEGATE_ABI 2
 
 // TFX_DELEGATE_ALIGN is the alignment of the scratch block, in bytes. Inputs and
 // outputs need that of their elements only.

@@ -39,7 +39,7 @@ class Region {
 
  private:
   // kClasses bounds the shapes that a region remembers.
-  static constexpr size_t kClasses = 32;
+  static constexpr size_t kClasses = 64;
   static constexpr int32_t kThreads = 1024;
 
   ~Region() {
