@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -176,5 +177,5 @@ func status(when string) {
 		}
 	}
 	live, _ := torch.LiveTensors()
-	fmt.Printf("%s: %s, %d live tensors\n", when, strings.Join(facts, ", "), live)
+	fmt.Printf("%s: %s (%d of Go's), %d live tensors\n", when, strings.Join(facts, ", "), pprof.Lookup("threadcreate").Count(), live)
 }
