@@ -94,6 +94,7 @@ func (what *remains) free() {
 	if what.kind != kindWaiting {
 		what.forget()
 	}
+	doors.acquire()
 	switch impl := C.uint64_t(what.impl); what.kind {
 	case kindTensor, kindWaiting:
 		C.tfx_tensor_release(impl)
@@ -106,6 +107,7 @@ func (what *remains) free() {
 	case kindFrame:
 		C.tfx_frame_release(impl)
 	}
+	doors.release()
 }
 
 // forget counts the handle no more.

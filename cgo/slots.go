@@ -18,6 +18,12 @@ import (
 // team), and Go makes a new one for every goroutine that blocks there.
 var slots = newSemaphore(runtime.GOMAXPROCS(0))
 
+// doors bounds in the same way who is inside libtorch for a moment only, to look at a
+// tensor or give one back. Such calls do not wait for the kernels of others, or inside a
+// slot for another; but where the system takes the processor from a thread in one of
+// them, Go makes a thread for the next goroutine, which may end up there, too.
+var doors = newSemaphore(2 * runtime.GOMAXPROCS(0))
+
 // SetSlots sets how many operators may run at once: the W of the process.
 // Default: GOMAXPROCS at start. n must be at least 1. It is for the start of a
 // program, before libtorch is opened.

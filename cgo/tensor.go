@@ -101,7 +101,10 @@ func (t *Tensor) Info() (TensorInfo, error) {
 	}
 	defer t.unuse()
 	var r reply
-	if code := C.tfx_tensor_info(C.uint64_t(p), r.w(), replyWords, &r.out); code != 0 {
+	doors.acquire()
+	code := C.tfx_tensor_info(C.uint64_t(p), r.w(), replyWords, &r.out)
+	doors.release()
+	if code != 0 {
 		return TensorInfo{}, r.fail("", code)
 	}
 	defer r.done()

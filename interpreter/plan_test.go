@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -594,6 +595,59 @@ func TestClosedPlan(t *testing.T) {
 	require.ErrorIs(t, err, ir.ErrClosed)
 	_, err = p.Dump()
 	require.ErrorIs(t, err, ir.ErrClosed)
+}
+
+// A plan that is closed while others run it finishes what has begun, and refuses the
+// rest.
+func TestPlanIsClosedDuringRuns(t *testing.T) {
+	needLibtorch(t)
+	g := ir.NewGraph()
+	x := g.Placeholder("x")
+	for range 20 {
+		x = g.CallFunction(ir.OverloadOf("aten::cumsum"), []ir.Arg{g.CallFunction(fn("torch.tanh"), []ir.Arg{x}), ir.Int(0)})
+	}
+	g.Output(x)
+	gm := module(t, g, nil)
+	in := tensor(t, []float32{0.5, -1, 2, 0.25}, 4)
+	want, err := interpreter.New(gm).Run(t.Context(), in)
+	require.NoError(t, err)
+	defer closeResult(want)
+	leavesNothing(t, func() any {
+		var refused atomic.Int64
+		for round := range 20 {
+			p, err := interpreter.Compile(gm)
+			require.NoError(t, err)
+			var wait sync.WaitGroup
+			begun := make(chan struct{}, 16)
+			for range 8 {
+				wait.Go(func() {
+					for run := 0; ; run++ {
+						out, err := p.Run(t.Context(), in)
+						if errors.Is(err, ir.ErrClosed) {
+							refused.Add(1)
+							return
+						}
+						if !assert.NoError(t, err) {
+							begun <- struct{}{}
+							return
+						}
+						a, _ := want.(*torch.Tensor).Bytes()
+						b, _ := out.(*torch.Tensor).Bytes()
+						closeResult(out)
+						assert.Equal(t, a, b)
+						if run == round%3 {
+							begun <- struct{}{}
+						}
+					}
+				})
+			}
+			<-begun
+			assert.NoError(t, p.Close())
+			wait.Wait()
+		}
+		assert.EqualValues(t, 20*8, refused.Load())
+		return nil
+	})
 }
 
 func TestPlanModes(t *testing.T) {

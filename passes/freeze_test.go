@@ -366,6 +366,43 @@ func TestFreezeReleasesOriginals(t *testing.T) {
 	assert.LessOrEqual(t, distance(t, want, got), frozen.Report.Tolerance())
 }
 
+// Of two modules on the same weights, each with tensors of its own, the one stays what it
+// is while the originals of the other are released.
+func TestFreezeReleasesSharedOriginals(t *testing.T) {
+	testenv.Libtorch(t)
+	x := randn(t, 2, 8, 10, 12)
+	body := "c = torch.ops.aten.conv2d.default(x, self.w, self.b)\nm = torch.ops.aten.relu.default(c)\nreturn m"
+	first := aten(t, body, map[string][]int{"w": {8, 8, 3, 3}, "b": {8}}, x)
+	second := first.Clone()
+	for _, name := range []string{"w", "b"} {
+		v, _ := first.Attr(name)
+		other, err := tensor("aten::alias", v)
+		require.NoError(t, err)
+		t.Cleanup(func() { other.Close() })
+		second.SetAttr(name, other)
+	}
+	want := runModule(t, interpreter.New(first), []*torch.Tensor{x})[0]
+	defer want.Close()
+	same := func(gm *ir.GraphModule, tolerance float64) {
+		got := runModule(t, interpreter.New(gm), []*torch.Tensor{x})[0]
+		defer got.Close()
+		assert.LessOrEqual(t, distance(t, want, got), tolerance)
+	}
+	release := func(gm *ir.GraphModule) *Frozen {
+		frozen, err := Freeze(t.Context(), gm, ReleaseOriginals(), WithChoices(Unmeasured()), FreezeDelegate(nil))
+		require.NoError(t, err)
+		assert.Contains(t, frozen.Report.Dropped, "w")
+		return frozen
+	}
+	a := release(first)
+	same(second, 0)
+	b := release(second)
+	same(a.Module, a.Report.Tolerance())
+	require.NoError(t, a.Close())
+	same(b.Module, b.Report.Tolerance())
+	require.NoError(t, b.Close())
+}
+
 // A module of layers is lowered on the values given.
 func TestFreezeLowers(t *testing.T) {
 	testenv.Libtorch(t)

@@ -132,7 +132,7 @@ func firstNetwork() error {
 }
 
 // smallNetwork is a convolution and a linear layer, frozen.
-func smallNetwork() (*passes.Frozen, error) {
+func smallNetwork(opts ...passes.FreezeOption) (*passes.Frozen, error) {
 	weight := func(sizes ...int) *torch.Tensor { return torch.Ones(sizes) }
 	attrs := map[string]any{"w": weight(16, 16, 3, 3), "b": weight(16), "v": weight(16, 16)}
 	g := ir.NewGraph()
@@ -148,7 +148,7 @@ func smallNetwork() (*passes.Frozen, error) {
 	if _, err := passes.ShapeProp(context.Background(), gm, []any{x}); err != nil {
 		return nil, err
 	}
-	return passes.Freeze(context.Background(), gm, passes.ReleaseOriginals())
+	return passes.Freeze(context.Background(), gm, append(opts, passes.ReleaseOriginals())...)
 }
 
 // footprint returns the bytes of the program's weights, and of the values that a run

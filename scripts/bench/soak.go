@@ -16,23 +16,34 @@ import (
 
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
+	"github.com/torchfx-go/torchfx/passes"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// soak runs plans from 64 goroutines on 50 shapes, a pointwise one and a frozen one of a
-// convolution, and compares every result with what one goroutine got; the same again
-// with every other run's context cancelled at any time; and ten times as many calls of
-// an operator, whose handles are dropped. It tells memory and threads over time.
+// soak runs plans from 64 goroutines on 50 shapes, a pointwise one and two frozen ones of
+// a convolution, by libtorch's kernels and in a region of the delegate, and compares every
+// result with what one goroutine got; the same again with every other run's context
+// cancelled at any time; and ten times as many calls of an operator, whose handles are
+// dropped. It tells memory and threads over time.
 func soak(runs int) error {
 	gm, err := soakGraph()
 	if err != nil {
 		return err
 	}
-	frozen, err := smallNetwork()
+	frozen, err := smallNetwork(passes.WithoutRewrites("delegate"))
 	if err != nil {
 		return err
 	}
 	defer frozen.Close()
+	region, err := smallNetwork(passes.WithChoices(passes.Unmeasured()))
+	if err != nil {
+		return err
+	}
+	defer region.Close()
+	if len(region.Report.Regions) == 0 {
+		return fmt.Errorf("soak: expected a region of the delegate, which `torchfx setup` builds, got none")
+	}
+	images := func(n int) []int { return []int{1 + n%3, 16, 4 + n/3, 6} }
 	for _, part := range []struct {
 		name   string
 		gm     *ir.GraphModule
@@ -41,8 +52,10 @@ func soak(runs int) error {
 	}{
 		{"a pointwise plan", gm, func(n int) []int { return []int{64 * (n + 1)} }, false},
 		{"the same, cancelled", gm, func(n int) []int { return []int{64 * (n + 1)} }, true},
-		{"a frozen plan", frozen.Module, func(n int) []int { return []int{1 + n%3, 16, 4 + n/3, 6} }, false},
-		{"the same, cancelled", frozen.Module, func(n int) []int { return []int{1 + n%3, 16, 4 + n/3, 6} }, true},
+		{"a frozen plan", frozen.Module, images, false},
+		{"the same, cancelled", frozen.Module, images, true},
+		{"a region of the delegate", region.Module, images, false},
+		{"the same, cancelled", region.Module, images, true},
 	} {
 		fmt.Printf("\n%s:\n", part.name)
 		if err := soakPlan(part.gm, part.sizes, runs, part.cancel); err != nil {
