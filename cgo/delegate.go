@@ -17,7 +17,9 @@ import (
 
 // DelegateABI is the version of the function table of delegates, which
 // delegate/tfx_delegate.h states too; a test compares them.
-const DelegateABI = 1
+const DelegateABI = 2
+
+var _ = [1]struct{}{}[DelegateABI-C.TFX_DELEGATE_ABI] // or it does not compile
 
 // A Delegate is an opened library that runs regions of graphs with kernels of its
 // own. It is never closed and safe for concurrent use.
