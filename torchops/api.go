@@ -149,11 +149,14 @@ func newCallee(name string, entry *atomic.Pointer[callee]) *callee {
 // inFull is the call of what has no route, or that failed with cause: then nothing is
 // called any more, and the error says of what arguments.
 func (c *callee) inFull(a *callArgs, cause error) any {
-	args := append(keptArgs(c.name, a.args), keptArgs(c.name, a.options)...)
+	k := keeping{call: c.name}
+	args := append(k.all(a.args), k.all(a.options)...)
 	sequences(args)
 	list, kw := splitKwargs(args)
 	p := c.parser
-	if p == nil || p.run != nil && cause == nil || recorderOf(list, kw) != nil {
+	traced := recorderOf(list, kw) != nil
+	k.refuseLost(traced)
+	if p == nil || p.run != nil && cause == nil || traced {
 		if c.method != "" {
 			return Dispatch(ir.CallMethod, c.method, list, kw)
 		}

@@ -105,9 +105,9 @@ func (v Value) Attr(name string) Value {
 	if v.recorder == nil {
 		mustNot("Attr", ir.Errorf(ir.ErrValue, "expected a value of a trace, got the zero Value"))
 	}
-	return Value{v.recorder, &attribute{v, name, sync.OnceValue(func() Value {
+	return NewValue(v.recorder, &attribute{v, name, sync.OnceValue(func() Value {
 		return v.recorder.Record(ir.CallFunction, fnGetAttr, []any{v, name}, nil)
-	})}}
+	})})
 }
 
 // Bool is the truth of v, which no trace knows: it panics with an *[Error]

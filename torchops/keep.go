@@ -2,7 +2,6 @@ package torchops
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 	"unsafe"
 
@@ -12,26 +11,34 @@ import (
 // hidden returns args as a slice of which the compiler does not know where it came from.
 // It takes arguments of typed functions for ones that do not outlive the call then,
 // and leaves numbers, keywords and lists on the stack of whoever wrote them. So nothing
-// that is found in hidden arguments may be kept, but what [kept] makes of it.
+// that is found in hidden arguments may be kept, but what [keeping] makes of it.
+//
+// The checks of pointers that come with the race detector are calls, in which the stack
+// may move from under the address.
+//
+//go:nocheckptr
 func hidden(args []any) []any {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(args)))
 	return unsafe.Slice(*(**any)(unsafe.Pointer(&at)), len(args)) // as vet cannot see either
 }
 
-// keptArgs are hidden arguments of a call, in memory of their own; see kept.
-func keptArgs(name string, args []any) []any {
-	if tooDeep(args, 0) {
-		mustNot(name, failed(name, nil, nil, ErrNesting))
-	}
-	return keptAll(args)
+// keeping copies hidden arguments of a call into memory that is nobody's stack.
+type keeping struct {
+	call  string
+	depth int
+	lost  reflect.Type // of what has no copy, nil for none
 }
 
-func keptAll(args []any) []any { return listOf(args, kept) }
+// all copies arguments. What has no copy, since it is more than what can be seen of
+// it, is made the zero value of its type, which is all that an error says of it.
+func (k *keeping) all(args []any) []any { return listOf(args, k.one) }
 
-// kept is a hidden argument, or a part of one, in memory that it shares with nobody's
-// stack. What no operator and no trace takes is made the zero value of its type, which
-// is all that an error says of it.
-func kept(v any) any {
+// one is an argument, or a part of one.
+func (k *keeping) one(v any) any {
+	if k.depth++; k.depth > 2*MaxNesting { // the value in a list, or of a field, is a level too
+		mustNot(k.call, failed(k.call, nil, nil, ErrNesting))
+	}
+	defer func() { k.depth-- }()
 	switch v := v.(type) {
 	case nil:
 		return nil
@@ -44,38 +51,21 @@ func kept(v any) any {
 	case string:
 		return strings.Clone(v)
 	case Kwarg:
-		return Kwarg{strings.Clone(v.Name), kept(v.Value)}
+		return Kwarg{strings.Clone(v.Name), k.one(v.Value)}
 	case inScope:
 		return v // In has let it escape
 	case SymInt:
-		return v // what is traced has gone through a Recorder, an interface
+		return v // NewValue has let what is traced escape
 	case SymBool:
 		return v
 	case Value:
 		return v
-	case []SymInt:
-		return slices.Clone(v)
-	case []Value:
-		return slices.Clone(v)
-	case []int:
-		return slices.Clone(v)
-	case []int64:
-		return slices.Clone(v)
-	case []float64:
-		return slices.Clone(v)
-	case []bool:
-		return slices.Clone(v)
-	case []string:
-		return each(v, strings.Clone)
 	case []any:
-		return keptAll(v)
-	case ir.PyTuple:
-		return ir.PyTuple(keptAll(v))
-	case []*Tensor:
-		return each(v, (*Tensor).onHeap)
+		if v == nil {
+			return v
+		}
+		return k.all(v)
 	case List:
-		return each(v, (*Tensor).onHeap)
-	case Tuple:
 		return each(v, (*Tensor).onHeap)
 	case Tensors:
 		return Tensors{each(v.list, (*Tensor).onHeap), v.value}
@@ -87,43 +77,123 @@ func kept(v any) any {
 		return &g
 	case *ir.Func:
 		return v // there is one of a name, for ever
+	case *ir.Node:
+		return v // of a graph
 	case *ir.PyDict:
 		if v == nil {
 			return v
 		}
 		d := &ir.PyDict{}
 		for key, item := range v.All() {
-			d.Set(kept(key), kept(item))
+			d.Set(k.one(key), k.one(item))
 		}
 		return d
 	case *ir.PyObject:
 		if v == nil {
 			return v
 		}
-		typ, fields, values := strings.Clone(v.Type), each(v.Fields, strings.Clone), keptAll(v.Values)
-		return &ir.PyObject{Type: typ, Fields: fields, Values: values}
+		return &ir.PyObject{Type: strings.Clone(v.Type), Fields: each(v.Fields, strings.Clone), Values: k.all(v.Values)}
 	case ir.Slice:
-		return ir.Slice{Start: keptArg(v.Start), Stop: keptArg(v.Stop), Step: keptArg(v.Step)}
+		return ir.Slice{Start: k.arg(v.Start), Stop: k.arg(v.Stop), Step: k.arg(v.Step)}
 	case ir.Opaque:
 		if v.Value == nil {
 			return ir.None{}
 		}
-		return ir.Opaque{Value: kept(v.Value)}
+		return ir.Opaque{Value: k.one(v.Value)}
+	case ir.List:
+		return ir.ListOf(k.args(v.Len(), v.At)...)
+	case ir.Tuple:
+		return ir.TupleOf(k.args(v.Len(), v.At)...)
+	case ir.NamedTuple:
+		return ir.NamedTupleOf(v.Type, each(v.Fields, strings.Clone), k.args(v.Len(), v.At)...)
+	case ir.Dict:
+		var pairs []ir.Pair
+		for key, item := range v.All() {
+			pairs = append(pairs, ir.Pair{Key: k.arg(key), Value: k.arg(item)})
+		}
+		return ir.DictOf(pairs...)
 	}
-	r := reflect.ValueOf(v)
-	c := reflect.New(r.Type()).Elem()
-	switch {
-	case c.Kind() == reflect.String:
-		c.SetString(strings.Clone(r.String()))
-	case flat(c.Type()):
-		c.Set(r)
-	}
-	return c.Interface()
+	return k.other(reflect.ValueOf(v)).Interface()
 }
 
-func keptArg(a ir.Arg) ir.Arg {
-	k, _ := kept(a).(ir.Arg)
-	return k
+func (k *keeping) arg(a ir.Arg) ir.Arg {
+	kept, _ := k.one(a).(ir.Arg)
+	return kept
+}
+
+func (k *keeping) args(n int, at func(i int) ir.Arg) []ir.Arg {
+	list := make([]ir.Arg, n)
+	for i := range list {
+		list[i] = k.arg(at(i))
+	}
+	return list
+}
+
+// other copies a value of any other type: a trace takes lists, maps and structs of Go.
+func (k *keeping) other(r reflect.Value) reflect.Value {
+	t := r.Type()
+	made := reflect.New(t).Elem()
+	switch kind := t.Kind(); {
+	case flat(t):
+		made.Set(r)
+	case kind == reflect.String:
+		made.SetString(strings.Clone(r.String()))
+	case kind == reflect.Array:
+		k.items(made, r)
+	case kind == reflect.Struct:
+		for i := range t.NumField() {
+			if made.Field(i).CanSet() {
+				k.item(made.Field(i), r.Field(i))
+			} else if !flat(t.Field(i).Type) || !r.Field(i).IsZero() {
+				k.lost = t
+			}
+		}
+	case kind == reflect.Func || kind == reflect.Chan || kind == reflect.UnsafePointer:
+		k.lost = t
+	case r.IsNil():
+	case kind == reflect.Slice:
+		made.Set(reflect.MakeSlice(t, r.Len(), r.Len()))
+		k.items(made, r)
+	case kind == reflect.Map:
+		made.Set(reflect.MakeMapWithSize(t, r.Len()))
+		for it := r.MapRange(); it.Next(); {
+			key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+			k.item(key, it.Key())
+			k.item(value, it.Value())
+			made.SetMapIndex(key, value)
+		}
+	case kind == reflect.Pointer && t.NumMethod() == 0 && t.Elem().Kind() == reflect.Struct:
+		made.Set(reflect.New(t.Elem()))
+		k.item(made.Elem(), r.Elem())
+	default:
+		k.lost = t
+	}
+	return made
+}
+
+func (k *keeping) items(made, r reflect.Value) {
+	if flat(r.Type().Elem()) {
+		reflect.Copy(made, r)
+		return
+	}
+	for i := range r.Len() {
+		k.item(made.Index(i), r.Index(i))
+	}
+}
+
+// item sets made to the copy of a part.
+func (k *keeping) item(made, r reflect.Value) {
+	if v := k.one(r.Interface()); v != nil {
+		made.Set(reflect.ValueOf(v))
+	}
+}
+
+// refuseLost fails a call that is traced where something has no copy: it would be
+// recorded as if it were nothing.
+func (k *keeping) refuseLost(traced bool) {
+	if traced && k.lost != nil {
+		mustNot(k.call, failed(k.call, nil, nil, ir.Errorf(ir.ErrNotImplemented, "argument of type %s: expected one of Go's plain values, or a call by Dispatch", k.lost)))
+	}
 }
 
 // flat reports whether values of a type refer to no others.

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,8 @@ import (
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/ir"
 )
+
+func kept(v any) any { return new(keeping).one(v) }
 
 // What is kept of an argument is equal to it, and does not change when the caller's
 // memory does.
@@ -29,6 +32,11 @@ func TestKeptArguments(t *testing.T) {
 		"ints": []int{1, 2}, "int64s": []int64{1}, "floats": []float64{1}, "bools": []bool{true}, "strings": []string{"a"}, "no ints": []int(nil),
 		"any": []any{1, "a", []any{2.5, x}}, "python's tuple": ir.PyTuple{1, nil}, "dict": d, "keyword": Kw("dim", []int{1}), "scope": In(s), "function": ir.FuncOf("torch.relu"), "generator": g,
 		"no generator": (*Generator)(nil), "object": &ir.PyObject{Values: []any{1}},
+		"a struct": struct{ X []int }{[]int{1}}, "a pointer": &struct{ X any }{[]int{1}}, "lists": [][]float64{{1}, nil}, "named": anys1{1, x}, "an array": [1]any{x},
+		"a map": map[string]any{"k": x, "n": nil}, "tensors by name": map[string]*Tensor{"k": x}, "dtypes": []DType{Float32}, "tuples": []Tuple{{x}},
+		"list of a graph": ir.ListOf(ir.Int(1), ir.TupleOf(ir.Str("a"))), "dict of a graph": ir.DictOf(ir.Pair{Key: ir.Str("k"), Value: ir.ListOf(ir.Int(1))}),
+		"named tuple": ir.NamedTupleOf(ir.FuncOf("c"), []string{"f"}, ir.Int(1)), "enum": ir.Enum{Class: ir.FuncOf("c"), Member: "m", Value: ir.Int(1)},
+		"range": ir.Range{Stop: 2, Step: 1}, "node": ir.NewGraph().Placeholder("x"),
 		"size": N(3), "truth": SymBool{b: true}, "sizes": []SymInt{N(3)}, "values": []Value{{}}, "value": Value{},
 	} {
 		assert.Equal(t, v, kept(v), name)
@@ -38,7 +46,7 @@ func TestKeptArguments(t *testing.T) {
 
 	ints, name := []int{1, 2}, []byte("dim")
 	args := []any{ints, []any{ints}, Kw("dim", ints)}
-	whole := keptAll(args)
+	whole := kept(args)
 	clear(ints)
 	clear(name)
 	assert.Equal(t, []any{[]int{1, 2}, []any{[]int{1, 2}}, Kw("dim", []int{1, 2})}, whole)
@@ -48,13 +56,94 @@ func TestKeptArguments(t *testing.T) {
 func TestWhatNoOperatorTakesIsNotKept(t *testing.T) {
 	testenv.Libtorch(t)
 	type unknown struct{ p *int }
-	for _, v := range []any{unknown{new(int)}, &unknown{}, func() {}, make(chan int), map[string]any{"k": 1}, []unknown{{}}} {
+	for _, v := range []any{unknown{new(int)}, func() {}, make(chan int), new(int), new(pointerWithMethods)} {
 		assert.True(t, reflect.ValueOf(kept(v)).IsZero(), "%T", v)
 		assert.Equal(t, reflect.TypeOf(v), reflect.TypeOf(kept(v)))
 		_, err := Try(func() *Tensor { return Add(Ones(2), v) })
 		require.ErrorIs(t, err, ir.ErrType)
 		assert.ErrorContains(t, err, "must be Tensor, not "+typeName(v))
 	}
+}
+
+type (
+	anys1              []any
+	pointerWithMethods struct{ X int }
+)
+
+func (*pointerWithMethods) Method() {}
+
+// A recorder of which nothing but the values of a trace is kept.
+type localRecorder struct {
+	calls int
+	args  [][]any
+}
+
+func (r *localRecorder) Record(op ir.Op, target any, args []any, kw []Kwarg) Value {
+	r.calls++
+	r.args = append(r.args, args)
+	return NewValue(r, r.calls)
+}
+
+// A trace gets copies of lists, maps and structs of any type, and what has no copy is
+// an error there.
+func TestTracedArgumentsOfAnyType(t *testing.T) {
+	x := NewValue(&localRecorder{}, 0).Tensor()
+	r := x.Value().Recorder().(*localRecorder)
+	ints, m := [][]int{{1, 2}}, map[string]*Tensor{"k": x}
+	CallAny("torch.some", nil, x, ints, m, ir.ListOf(ir.Int(1)), []any{[]int32{1}})
+	ints[0][0] = 7
+	delete(m, "k")
+	assert.Equal(t, []any{x, [][]int{{1, 2}}, map[string]*Tensor{"k": x}, ir.ListOf(ir.Int(1)), []any{[]int32{1}}}, r.args[0])
+	for _, v := range []any{func() {}, new(pointerWithMethods), []any{new(int)}, struct{ p *int }{new(int)}} {
+		_, err := Try(func() any { return CallAny("torch.some", nil, x, v) })
+		require.ErrorIs(t, err, ir.ErrNotImplemented)
+		_, err = Try(func() any { return x.Index(v) })
+		require.ErrorIs(t, err, ir.ErrNotImplemented)
+	}
+}
+
+// Sizes of a graph are sizes.
+func TestListsOfAGraphAsArguments(t *testing.T) {
+	testenv.Libtorch(t)
+	x := Ones(2, 3, 4)
+	assert.Equal(t, []int{4}, Sum(x, ir.ListOf(ir.Int(0), ir.Int(1))).Shape())
+	assert.Equal(t, []int{3}, Sum(x, Kw("dim", ir.TupleOf(ir.Int(0), ir.Int(2)))).Shape())
+}
+
+// What holds itself by a way that is no list ends in an error too.
+func TestArgumentsThatHoldThemselves(t *testing.T) {
+	testenv.Libtorch(t)
+	type box struct{ X any }
+	for name, wrap := range map[string]func(any) any{
+		"opaque": func(v any) any { return ir.Opaque{Value: v} }, "struct": func(v any) any { return box{v} }, "pointer": func(v any) any { return &box{v} },
+		"slice": func(v any) any { return ir.Slice{Start: ir.Opaque{Value: v}} }, "keyword": func(v any) any { return Kw("k", v) },
+		"array": func(v any) any { return [1]any{v} }, "map": func(v any) any { return map[string]any{"k": v} },
+	} {
+		list := []any{nil}
+		list[0] = wrap(list)
+		_, err := Try(func() *Tensor { return Add(Ones(2), list) })
+		require.ErrorIs(t, err, ErrNesting, name)
+	}
+}
+
+// The recorder that a size comes from is on the heap, where what it records refers to it.
+func TestRecordersAreOnTheHeap(t *testing.T) {
+	var rec localRecorder
+	v := NewValue(&rec, 0)
+	at := uintptr(unsafe.Pointer(&rec))
+	var grow func(n int) int
+	grow = func(n int) int {
+		var room [256]int
+		if n == 0 {
+			return room[n]
+		}
+		return grow(n-1) + room[n%256]
+	}
+	traced := Zeros(v.Int(), 2)
+	grow(2000)
+	assert.Equal(t, at, uintptr(unsafe.Pointer(&rec)))
+	assert.True(t, traced.Traced())
+	assert.Equal(t, 1, rec.calls)
 }
 
 // A tensor that this package did not make may lie on a stack.

@@ -164,12 +164,14 @@ func (x *Tensor) Index(parts ...any) *Tensor {
 			return t
 		}
 	}
-	return As[*Tensor](Dispatch(ir.CallFunction, fnGetItem, []any{x, subscript(parts)}, nil))
+	return As[*Tensor](Dispatch(ir.CallFunction, fnGetItem, []any{x, subscript(x, parts)}, nil))
 }
 
 // subscript is what stands between the brackets.
-func subscript(parts []any) any {
-	whole := keptArgs(fnGetItem.Name(), hidden(parts))
+func subscript(x *Tensor, parts []any) any {
+	k := keeping{call: fnGetItem.Name()}
+	whole := k.all(hidden(parts))
+	k.refuseLost(x.Traced())
 	if len(whole) == 1 {
 		return whole[0]
 	}
@@ -180,7 +182,7 @@ func subscript(parts []any) any {
 // [Tensor.Index]. As in Python, a trace refuses it: a Proxy has no assignment to
 // its items.
 func (x *Tensor) SetIndex(v any, parts ...any) {
-	Dispatch(ir.CallFunction, fnSetItem, []any{x, subscript(parts), v}, nil)
+	Dispatch(ir.CallFunction, fnSetItem, []any{x, subscript(x, parts), v}, nil)
 }
 
 // Ellipsis stands for all dimensions that the other parts of an index leave.

@@ -60,6 +60,8 @@ func tooDeepIn(v any, depth int) bool {
 		return tooDeep(v, depth)
 	case *ir.PyObject:
 		return v != nil && tooDeep(v.Values, depth)
+	case ir.Opaque:
+		return depth > MaxNesting || tooDeepIn(v.Value, depth+1)
 	case *ir.PyDict:
 		if depth > MaxNesting {
 			return true

@@ -102,17 +102,17 @@ func In(s *Scope) any {
 	return inScope{s}
 }
 
-// escape makes the compiler put a scope on the heap, where the tensors in it refer to
-// it: it does not see them through [hidden].
+// escape makes the compiler put on the heap what v refers to, where it does not see
+// through [hidden] that it is kept.
 //
 //go:noinline
-func escape(s *Scope) {
-	if s == escaped {
-		escaped = s
+func escape(v any) {
+	if v != nil && v == escaped {
+		escaped = v
 	}
 }
 
-var escaped *Scope
+var escaped any // nil always
 
 // scopeOf returns the scope that a result of the arguments joins.
 func scopeOf(args []any, kw []Kwarg) (found *Scope) {

@@ -23,7 +23,11 @@ type Value struct {
 }
 
 // NewValue returns a value of a trace. ref is the recorder's own and comparable.
-func NewValue(r Recorder, ref any) Value { return Value{r, ref} }
+func NewValue(r Recorder, ref any) Value {
+	escape(r)
+	escape(ref)
+	return Value{r, ref}
+}
 
 // Recorder returns where calls on v are noted, nil for the zero Value.
 func (v Value) Recorder() Recorder { return v.recorder }
