@@ -38,7 +38,7 @@ test: setup $(testsum) ## all tests: pure Go, vet, race detector, memory debuggi
 	@echo "== 2/5 vet"
 	@$(GO) vet ./...
 	@echo "== 3/5 all packages under the race detector"
-	@TORCHFX_REQUIRE_LIBTORCH=1 $(GO) test -race -timeout 12m -json ./... | $(testsum) "race"
+	@TORCHFX_REQUIRE_LIBTORCH=1 $(GO) test -race -timeout 20m -json ./... | $(testsum) "race"
 	@echo "== 4/5 what calls allocate, which the race detector would change"
 	@TORCHFX_REQUIRE_LIBTORCH=1 $(GO) test -json -run Allocate ./torchops | $(testsum) "allocations"
 	@echo "== 5/5 the bridge with a collection before every crossing: a missing KeepAlive fails here"

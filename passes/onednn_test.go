@@ -253,7 +253,9 @@ func TestOneDNNMemory(t *testing.T) {
 	for range 200 {
 		round()
 	}
-	assert.Less(t, residentBytes(t)-before, int64(4<<20))
+	// If runs kept their results, these 2,400 would hold some 180 MB; what else the process
+	// does, the race detector's own memory above all, is a few.
+	assert.Less(t, residentBytes(t)-before, int64(32<<20))
 	v, _ := frozen.Module.Attr("onednn_0")
 	assert.EqualValues(t, 1, len(frozen.Report.Regions))
 	assert.Less(t, v.(*interpreter.Delegated).Region().Bytes(), int64(1<<20), "weights once for each layout")
