@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -136,19 +137,21 @@ func smallNetwork(opts ...passes.FreezeOption) (*passes.Frozen, error) {
 	weight := func(sizes ...int) *torch.Tensor { return torch.Ones(sizes) }
 	attrs := map[string]any{"w": weight(16, 16, 3, 3), "b": weight(16), "v": weight(16, 16)}
 	g := ir.NewGraph()
-	op := func(name string, args ...ir.Arg) *ir.Node { return g.CallFunction(ir.OverloadOf(name), args) }
-	y := op("aten::conv2d", g.Placeholder("x"), g.GetAttr("w"), g.GetAttr("b"), ir.IntList(1, 1), ir.IntList(1, 1))
-	g.Output(op("aten::linear", op("aten::mean.dim", op("aten::relu", y), ir.IntList(2, 3)), g.GetAttr("v")))
+	call := func(name string, args ...ir.Arg) *ir.Node { return g.CallFunction(ir.FuncOf("torch."+name), args) }
+	y := call("conv2d", g.Placeholder("x"), g.GetAttr("w"), g.GetAttr("b"), ir.IntList(1, 1), ir.IntList(1, 1))
+	g.Output(call("nn.functional.linear", call("mean", call("relu", y), ir.IntList(2, 3)), g.GetAttr("v")))
 	gm, err := ir.NewGraphModule(attrs, g)
 	if err != nil {
 		return nil, err
 	}
 	x := weight(1, 16, 32, 32)
 	defer x.Close()
-	if _, err := passes.ShapeProp(context.Background(), gm, []any{x}); err != nil {
-		return nil, err
+	// lowered on x, which notes the sizes that layers are packed for
+	frozen, err := passes.Freeze(context.Background(), gm, append(opts, passes.FreezeArgs(x), passes.ReleaseOriginals())...)
+	if err == nil && len(frozen.Report.Applied) == 0 {
+		err = fmt.Errorf("freeze: expected layers to be packed:\n%s", errors.Join(frozen.Close(), errors.New(frozen.Report.String())))
 	}
-	return passes.Freeze(context.Background(), gm, append(opts, passes.ReleaseOriginals())...)
+	return frozen, err
 }
 
 // footprint returns the bytes of the program's weights, and of the values that a run

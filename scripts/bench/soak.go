@@ -41,7 +41,7 @@ func soak(runs int) error {
 	}
 	defer region.Close()
 	if len(region.Report.Regions) == 0 {
-		return fmt.Errorf("soak: expected a region of the delegate, which `torchfx setup` builds, got none")
+		return fmt.Errorf("soak: expected a region of the delegate, which `torchfx setup` builds, got\n%s", region.Report)
 	}
 	images := func(n int) []int { return []int{1 + n%3, 16, 4 + n/3, 6} }
 	for _, part := range []struct {
