@@ -85,14 +85,18 @@ func measureMemory(folder string) error {
 	}
 	settle()
 	first := stage("the collector")
-	for range 10 {
-		if err := run(memoryRuns / 10); err != nil {
-			return err
-		}
-		stage(fmt.Sprintf("%d runs more", memoryRuns/10))
+	settle() // what reading took is no run's
+	if err := run(memoryRuns); err != nil {
+		return err
 	}
-	last := readMemory(file)
-	weights, live, err := footprint(p, inputs)
+	last := stage(fmt.Sprintf("%d runs more", memoryRuns))
+	// of the program as it was: regions keep weights and values of theirs to themselves
+	original, err := torchfx.Load(file)
+	if err != nil {
+		return err
+	}
+	defer original.Close()
+	weights, live, err := footprint(original, inputs)
 	if err != nil {
 		return err
 	}
