@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/torchfx-go/torchfx"
+	"github.com/torchfx-go/torchfx/export"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
@@ -245,4 +246,26 @@ func TestLoadModule(t *testing.T) {
 	m, err = torchfx.LoadModule(filepath.Join(saved, "layers.pt"))
 	require.ErrorContains(t, err, "2: expected a module of one tensor and one result in a Sequential, got LSTM")
 	assert.Nil(t, m)
+}
+
+// Weights that layers share in Python are one tensor here, and in what is written.
+func TestLoadModuleKeepsTies(t *testing.T) {
+	testenv.Libtorch(t)
+	v, err := torchfx.LoadModule(filepath.Join("export", "testdata", "torchsave", "tied.pt"))
+	require.NoError(t, err)
+	m := v.(nn.Module)
+	first, _ := nn.Lookup(m, "0.weight")
+	second, _ := nn.Lookup(m, "2.weight")
+	assert.Same(t, first, second)
+	bias, _ := nn.Lookup(m, "0.bias")
+	other, _ := nn.Lookup(m, "2.bias")
+	assert.NotSame(t, bias, other)
+
+	path := filepath.Join(t.TempDir(), "state.pt")
+	require.NoError(t, torchfx.SaveState(path, m))
+	f, err := export.OpenState(path)
+	require.NoError(t, err)
+	defer f.Close()
+	assert.Same(t, f.Tensors["0.weight"].Storage, f.Tensors["2.weight"].Storage)
+	assert.NotSame(t, f.Tensors["0.bias"].Storage, f.Tensors["2.bias"].Storage)
 }

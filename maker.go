@@ -18,13 +18,14 @@ import (
 type maker struct {
 	*binder
 	tensors map[*export.Tensor]*torch.Tensor
-	given   map[*torch.Tensor]bool // those that somebody has; the others are only copied
+	given   map[*torch.Tensor]bool           // those that somebody has; the others are only copied
+	placed  map[*export.Tensor]*torch.Tensor // what the modules have of each, of these or of their own
 	modules map[*export.SavedModule]nn.Module
 	graphs  map[*ir.GraphModule]*ir.GraphModule
 }
 
 func newMaker() *maker {
-	return &maker{newBinder(), map[*export.Tensor]*torch.Tensor{}, map[*torch.Tensor]bool{},
+	return &maker{newBinder(), map[*export.Tensor]*torch.Tensor{}, map[*torch.Tensor]bool{}, map[*export.Tensor]*torch.Tensor{},
 		map[*export.SavedModule]nn.Module{}, map[*ir.GraphModule]*ir.GraphModule{}}
 }
 
@@ -40,9 +41,13 @@ func (k *maker) close() {
 
 // give returns a tensor that stays.
 func (k *maker) give(t *export.Tensor) (*torch.Tensor, error) {
+	if made := k.placed[t]; made != nil {
+		return made, nil
+	}
 	made, err := k.tensor(t)
 	if err == nil {
 		k.given[made] = true
+		k.placed[t] = made
 	}
 	return made, err
 }
@@ -292,8 +297,37 @@ func (k *maker) layer(m *export.SavedModule, opts ...nn.LoadOption) (nn.Module, 
 	if err != nil {
 		return nil, err
 	}
-	_, err = k.load(made, m.State(), opts...)
-	return made, err
+	if _, err = k.load(made, m.State(), opts...); err != nil {
+		return nil, err
+	}
+	return k.tie(made, m)
+}
+
+// tie gives a layer that was loaded the tensors that it shares with what was made before.
+func (k *maker) tie(made nn.Module, m *export.SavedModule) (nn.Module, error) {
+	shared := map[*torch.Tensor]*torch.Tensor{}
+	for name, t := range m.State() {
+		v, _ := nn.Lookup(made, name)
+		own, ok := v.(*torch.Tensor)
+		if !ok {
+			continue
+		}
+		switch first := k.placed[t]; {
+		case first == nil:
+			k.placed[t] = own
+		case first != own && first.DType() == own.DType():
+			shared[own] = first
+		}
+	}
+	if len(shared) == 0 {
+		return made, nil
+	}
+	return nn.CopyWith(made, func(own *torch.Tensor) (*torch.Tensor, error) {
+		if first := shared[own]; first != nil {
+			return first, own.Close()
+		}
+		return own, nil
+	})
 }
 
 // load copies a saved state into a module.

@@ -1,13 +1,13 @@
 package torchfx
 
 import (
-	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/torchfx-go/torchfx/export"
+	"github.com/torchfx-go/torchfx/internal/wholefile"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/nn"
 )
@@ -28,7 +28,7 @@ func LoadState(m nn.Module, path string, opts ...nn.LoadOption) (nn.Incompatible
 }
 
 // SaveState writes the state dict of m: a file of safetensors where path ends so,
-// otherwise one that torch.load reads.
+// otherwise one that torch.load reads. The file appears whole or not at all.
 func SaveState(path string, m nn.Module) error {
 	s := newSaver()
 	tensors := map[string]*export.Tensor{}
@@ -41,22 +41,18 @@ func SaveState(path string, m nn.Module) error {
 		tensors[name] = saved
 		names = append(names, name)
 	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if strings.EqualFold(filepath.Ext(path), ".safetensors") {
-		err = export.WriteSafetensors(f, tensors, nil)
-	} else {
-		err = export.WriteState(f, func(yield func(string, *export.Tensor) bool) {
+	return wholefile.Write(path, func(w io.Writer) error {
+		if strings.EqualFold(filepath.Ext(path), ".safetensors") {
+			return export.WriteSafetensors(w, tensors, nil)
+		}
+		return export.WriteState(w, func(yield func(string, *export.Tensor) bool) {
 			for _, name := range names {
 				if !yield(name, tensors[name]) {
 					return
 				}
 			}
 		})
-	}
-	return errors.Join(err, f.Close())
+	})
 }
 
 // LoadModule reads a module that Python saved whole, by torch.save(module, file):

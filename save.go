@@ -161,11 +161,12 @@ func (c *saveConfig) bound(symbol string) (least, greatest int64) {
 }
 
 // A lender makes tensors for the writer over the memory of libtorch's, which is not
-// copied where it is the host's.
+// copied where it is the host's. Tensors that share memory share it there too.
 type lender struct{ storages map[memory]*export.Storage }
 
-// A memory is a storage of libtorch's, by its address and length.
+// A memory is a storage of libtorch's, by its device, address and length.
 type memory struct {
+	on    ir.Device
 	at    uintptr
 	bytes int64
 }
@@ -192,8 +193,6 @@ func (l *lender) tensor(path string, v any) (*export.Tensor, error) {
 		return nil, ir.Errorf(ir.ErrUnsupported, "expected plain elements, got some that are conjugated or negated when read: clone the tensor")
 	case info.Device.Kind() == ir.DeviceMeta || !info.HasStorage:
 		return nil, ir.Errorf(ir.ErrUnsupported, "expected a tensor with elements, got one on device %s", info.Device)
-	case info.Device.Kind() != ir.DeviceCPU:
-		return l.copied(t, out)
 	}
 	first, err := h.DataPtr()
 	if err != nil {
@@ -203,29 +202,35 @@ func (l *lender) tensor(path string, v any) (*export.Tensor, error) {
 		out.Storage = export.NewStorage(nil)
 		return out, nil
 	}
-	base := unsafe.Add(first, -info.Offset*int64(info.DType.Size()))
-	key := memory{uintptr(base), info.StorageBytes}
-	if l.storages[key] == nil {
+	width := int64(info.DType.Size())
+	base := unsafe.Add(first, -info.Offset*width)
+	key := memory{info.Device, uintptr(base), info.StorageBytes}
+	switch {
+	case l.storages[key] != nil:
+	case info.Device.Kind() == ir.DeviceCPU:
 		l.storages[key] = export.NewStorage(unsafe.Slice((*byte)(base), info.StorageBytes))
+	default:
+		if l.storages[key], err = copied(t, info.StorageBytes/width); err != nil {
+			return nil, err
+		}
 	}
 	out.Storage = l.storages[key]
 	return out, nil
 }
 
-// copied brings the elements of a tensor on a device to the host, in order.
-func (l *lender) copied(t *torch.Tensor, out *export.Tensor) (*export.Tensor, error) {
-	data, err := t.Bytes()
+// copied brings the n elements of a tensor's whole storage to the host.
+func copied(t *torch.Tensor, n int64) (*export.Storage, error) {
+	whole, err := torch.Call("aten::as_strided", t, []int64{n}, []int64{1}, 0)
 	if err != nil {
 		return nil, err
 	}
-	out.Storage, out.Offset = export.NewStorage(data), 0
-	n := int64(1)
-	out.Strides = make([]int64, len(out.Sizes))
-	for i := len(out.Sizes) - 1; i >= 0; i-- {
-		out.Strides[i] = n
-		n *= max(out.Sizes[i], 1)
+	all := whole.(*torch.Tensor)
+	defer func() { _ = all.Close() }()
+	data, err := all.Bytes()
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	return export.NewStorage(data), nil
 }
 
 // moveValues makes the values of a module's graphs those of a device.

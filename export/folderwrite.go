@@ -3,12 +3,14 @@ package export
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/torchfx-go/torchfx/internal/wholefile"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -96,25 +98,19 @@ func ToFolder(m *ir.GraphModule, dir, name string, opts ...FolderOption) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	state, err := os.Create(filepath.Join(dir, folderState))
-	if err != nil {
-		return err
-	}
-	if err := WriteState(state, root.State()); err != nil {
-		state.Close()
-		return err
-	}
-	if err := state.Close(); err != nil {
-		return err
-	}
-	for name, text := range map[string]string{
-		folderModule: w.text(), folderInit: "from .module import *", folderExtra: string(extra) + "\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			return err
+	write := func(name string, content func(io.Writer) error) {
+		if err == nil {
+			err = wholefile.Write(filepath.Join(dir, name), content)
 		}
 	}
-	return nil
+	text := func(s string) func(io.Writer) error {
+		return func(out io.Writer) error { _, err := io.WriteString(out, s); return err }
+	}
+	write(folderState, func(out io.Writer) error { return WriteState(out, root.State()) })
+	write(folderExtra, text(string(extra)+"\n"))
+	write(folderModule, text(w.text()))
+	write(folderInit, text("from .module import *"))
+	return err
 }
 
 var pythonName = regexp.MustCompile(`^[A-Za-z_]\w*$`)

@@ -153,9 +153,7 @@ func (r *savedReader) parts(state *ir.PyDict, path string, tensor func(name stri
 			switch v := v.(type) {
 			case nil:
 			case *Tensor:
-				t := *v
-				t.Parameter = group == "_parameters"
-				tensor(name, &t)
+				tensor(name, v.as(group == "_parameters"))
 			default:
 				r.f.add(ir.ErrUnsupported, "module %s: %s is %s, not a tensor", pathOrRoot(path), below(name), pyTypeName(v))
 			}

@@ -74,12 +74,10 @@ func (w *stateWalk) module(path string, m *Instance) {
 			if !ok || !named || group == "_buffers" && slices.Contains(transient, key) {
 				continue
 			}
-			kept := *t
-			kept.Parameter = group == "_parameters"
 			if w.tensors[path+name] == nil {
 				w.names = append(w.names, path+name)
 			}
-			w.tensors[path+name] = &kept
+			w.tensors[path+name] = t.as(group == "_parameters")
 		}
 	}
 	for key, v := range entry(state, "_modules").All() {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/torchfx-go/torchfx/internal/wholefile"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -151,7 +152,7 @@ func WriteShardedSafetensors(path string, tensors map[string]*Tensor, metadata m
 	where := map[string]string{}
 	for i, shard := range shards {
 		file := fmt.Sprintf("%s-%05d-of-%05d.safetensors", stem, i+1, len(shards))
-		err := writeFile(filepath.Join(filepath.Dir(path), file), func(w io.Writer) error {
+		err := wholefile.Write(filepath.Join(filepath.Dir(path), file), func(w io.Writer) error {
 			return WriteSafetensors(w, shard, metadata)
 		})
 		if err != nil {
@@ -176,7 +177,7 @@ func WriteShardedSafetensors(path string, tensors map[string]*Tensor, metadata m
 			}
 		})
 	})
-	return writeFile(path, func(out io.Writer) error {
+	return wholefile.Write(path, func(out io.Writer) error {
 		_, err := out.Write(append(w.b, '\n'))
 		return err
 	})

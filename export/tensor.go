@@ -32,6 +32,17 @@ func (t *Tensor) Numel() int64 {
 	return n
 }
 
+// as returns the tensor as a parameter, or as none: t itself where it is that already,
+// so that what is tied stays one.
+func (t *Tensor) as(parameter bool) *Tensor {
+	if t.Parameter == parameter {
+		return t
+	}
+	other := *t
+	other.Parameter = parameter
+	return &other
+}
+
 // Contiguous reports whether the elements lie in row-major order without gaps.
 func (t *Tensor) Contiguous() bool {
 	want := int64(1)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/torchfx-go/torchfx/internal/wholefile"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -49,7 +50,7 @@ func Save(path string, programs []*Program, opts ...WriteOption) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, w.write)
+	return wholefile.Write(path, w.write)
 }
 
 // Write is [Save] to out, which gets nothing where the programs are refused.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/wholefile"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -106,19 +107,19 @@ func TestWritingFailsWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.pt2")
 	require.NoError(t, os.WriteFile(path, []byte("what was there"), 0o640))
 	full := errors.New("the disk is full")
-	err := writeFile(path, func(w io.Writer) error {
+	err := wholefile.Write(path, func(w io.Writer) error {
 		_, _ = w.Write([]byte("half"))
 		return full
 	})
 	require.ErrorIs(t, err, full)
 	assertOnly(t, path, "what was there")
 
-	require.NoError(t, writeFile(path, func(w io.Writer) error { _, err := w.Write([]byte("new")); return err }))
+	require.NoError(t, wholefile.Write(path, func(w io.Writer) error { _, err := w.Write([]byte("new")); return err }))
 	assertOnly(t, path, "new")
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o640), info.Mode().Perm(), "permissions stay")
-	assert.Error(t, writeFile(t.TempDir(), func(io.Writer) error { return nil }), "a folder")
+	assert.Error(t, wholefile.Write(t.TempDir(), func(io.Writer) error { return nil }), "a folder")
 }
 
 // TestASavedFileReplacesItsOwn writes a program over the file that it is mapped from.

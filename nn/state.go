@@ -118,7 +118,7 @@ func (l *loading) module(path string, m Module) bool {
 				l.Missing = append(l.Missing, key)
 			}
 			continue
-		case t.Dim() == 0 && source.Dim() == 1 && source.Numel() > 0: // files from before tensors without dimensions
+		case t.Dim() == 0 && source.Dim() == 1 && source.Numel() == 1: // files from before tensors without dimensions
 			source = source.Select(0, 0)
 			defer func() { _ = source.Close() }()
 		case !sameSizes(source, t):

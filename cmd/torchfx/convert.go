@@ -52,7 +52,7 @@ checkpoint --key names the state dict in it. With --weights a program gets the w
 of another file. What AOTInductor compiled has no graph and stays as it is. No module is
 pickled whole: a folder holds one, for torch.save to pickle where that is wanted.
 
-OUT appears whole or not at all. Nothing in a file is executed, but for TorchScript that
+OUT appears whole or not at all, a folder file by file. Nothing in a file is executed, but for TorchScript that
 becomes a program: its code runs in this process.`,
 		Example: `  torchfx convert old.pt2 new.pt2
   torchfx convert model.pt2 weights.safetensors
@@ -265,6 +265,15 @@ func (c *converter) reading() (end func()) {
 		return func() {}
 	}
 	return c.spin("reading "+filepath.Base(c.in), info.Size())
+}
+
+// writingFolder shows that a folder is written, of as much as is read.
+func (c *converter) writingFolder(dir string) (end func()) {
+	info, err := os.Stat(c.in)
+	if err != nil {
+		return func() {}
+	}
+	return c.spin("writing "+filepath.Base(dir), info.Size())
 }
 
 // spin shows that something of so many bytes is under way.

@@ -352,6 +352,7 @@ func (c *converter) folder(format export.FileFormat) error {
 			return fmt.Errorf("%s: %w", c.in, err)
 		}
 		defer f.Close()
+		defer c.writingFolder(dir)()
 		return export.ToFolder(f.Module, dir, cmp.Or(c.class, f.Module.ClassName()))
 	case export.TorchSaveFile:
 		f, m, err := c.openModule()
@@ -360,6 +361,7 @@ func (c *converter) folder(format export.FileFormat) error {
 		}
 		defer f.Close()
 		if gm, ok := m.(*ir.GraphModule); ok {
+			defer c.writingFolder(dir)()
 			return export.ToFolder(gm, dir, cmp.Or(c.class, gm.ClassName()))
 		}
 	}
@@ -375,6 +377,7 @@ func (c *converter) folder(format export.FileFormat) error {
 			return err
 		}
 	}
+	defer c.writingFolder(dir)()
 	return torchfx.ToFolder(m, dir, cmp.Or(c.class, name, m.ClassName()))
 }
 
@@ -400,6 +403,7 @@ func (c *converter) programFolder(dir string) error {
 	if m, err = withoutUnused(m); err != nil {
 		return err
 	}
+	defer c.writingFolder(dir)()
 	return export.ToFolder(m, dir, cmp.Or(c.class, "FxModule"), export.Complete())
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -92,6 +93,11 @@ type inspectTensor struct {
 	DType string  `json:"dtype"`
 	Shape []int64 `json:"shape"`
 	Bytes int64   `json:"bytes"` // of its elements
+
+	SharesWith string `json:"shares_memory_with,omitempty"` // the tensor that the memory is counted for
+
+	view *export.Tensor // nil where the file's tensors have memory of their own
+	own  int64          // elements that are counted for no other tensor
 }
 
 type inspectFile struct {
@@ -136,6 +142,7 @@ func inspect(path string, opts []export.Option) (*inspectReport, error) {
 	if err := read(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	r.countMemory()
 	return r, nil
 }
 
@@ -146,11 +153,11 @@ func (r *inspectReport) program(path string, opts []export.Option) error {
 	if r.Models, err = export.Models(path); err != nil {
 		return err
 	}
-	opts = append(opts, export.WithoutWeights(), export.SkipChecksums())
-	p, err := export.Open(path, opts...)
+	opts = append(opts, export.SkipChecksums())
+	p, err := bareIfNeeded(export.Open, path, opts)
 	if err != nil {
 		r.Missing = strings.Split(err.Error(), "\n")
-		if p, err = export.Open(path, append(opts, export.SignatureOnly())...); err != nil {
+		if p, err = export.Open(path, append(opts, export.WithoutWeights(), export.SignatureOnly())...); err != nil {
 			return errors.New(strings.Join(r.Missing, "\n"))
 		}
 	}
@@ -170,9 +177,19 @@ func (r *inspectReport) program(path string, opts []export.Option) error {
 	return r.compiled(path) // an archive may hold both
 }
 
+// bareIfNeeded opens a file with its elements, which are mapped and tell who shares
+// memory, or without where they are not all there.
+func bareIfNeeded[T any](open func(string, ...export.Option) (T, error), path string, opts []export.Option) (T, error) {
+	f, err := open(path, opts...)
+	if err != nil {
+		return open(path, append(slices.Clone(opts), export.WithoutWeights())...)
+	}
+	return f, nil
+}
+
 func (r *inspectReport) add(name, kind string, t *export.Tensor) {
 	r.Tensors = append(r.Tensors, inspectTensor{
-		Name: name, Kind: kind, DType: t.DType.Name(), Shape: append([]int64{}, t.Sizes...), Bytes: t.Numel() * int64(t.DType.Size()),
+		Name: name, Kind: kind, DType: t.DType.Name(), Shape: append([]int64{}, t.Sizes...), Bytes: t.Numel() * int64(t.DType.Size()), view: t,
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/torchfx-go/torchfx/export"
 )
 
 // TestInspectDamaged looks into damaged files of every format: each is told or refused,
@@ -69,4 +71,25 @@ func TestInspectPrintsPlainText(t *testing.T) {
 	r.print(&b, false)
 	assert.NotContains(t, b.String(), "\x1b")
 	assert.NotContains(t, b.String(), "\u202e")
+}
+
+// What views of a storage have in common is counted once, whoever is told first.
+func TestInspectCountsMemoryOnce(t *testing.T) {
+	storage := export.NewStorage(make([]byte, 48))
+	view := func(name string, offset, n, stride int64) inspectTensor {
+		return inspectTensor{Name: name, Shape: []int64{n}, Bytes: 4 * n,
+			view: &export.Tensor{Storage: storage, Sizes: []int64{n}, Strides: []int64{stride}, Offset: offset}}
+	}
+	alone := inspectTensor{Name: "alone", Shape: []int64{5}, Bytes: 20}
+	r := &inspectReport{Tensors: []inspectTensor{
+		view("inside", 2, 3, 1), view("first", 0, 6, 1), view("beyond", 4, 4, 1), view("apart", 8, 2, 2), view("empty", 0, 0, 1), alone,
+	}}
+	r.countMemory()
+	for i, want := range []struct {
+		own    int64
+		shares string
+	}{{0, "first"}, {6, ""}, {2, "first"}, {2, ""}, {0, ""}, {5, ""}} {
+		assert.Equal(t, want.own, r.Tensors[i].own, r.Tensors[i].Name)
+		assert.Equal(t, want.shares, r.Tensors[i].SharesWith, r.Tensors[i].Name)
+	}
 }

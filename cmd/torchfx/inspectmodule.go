@@ -20,7 +20,7 @@ import (
 func (r *inspectReport) saved(path string) error {
 	classes := map[string]bool{}
 	take := func(name string) bool { classes[name] = true; return true }
-	f, err := export.OpenTorchSave(path, export.WithoutWeights(), export.SkipChecksums(), export.Classes(take))
+	f, err := bareIfNeeded(export.OpenTorchSave, path, []export.Option{export.SkipChecksums(), export.Classes(take)})
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (r *inspectReport) attributes(path string, m *ir.GraphModule) {
 // script describes a TorchScript file. Operators of libraries that are not here are
 // missing; what libtorch's own TorchScript has beside operators is not known.
 func (r *inspectReport) script(path string, opts []export.Option) error {
-	s, err := export.OpenScript(path, append(opts, export.WithoutWeights(), export.SkipChecksums())...)
+	s, err := bareIfNeeded(export.OpenScript, path, append(opts, export.SkipChecksums()))
 	if err != nil {
 		return err
 	}

@@ -114,14 +114,18 @@ func (r *inspectReport) printTensors(w io.Writer, all bool) {
 		return
 	}
 	var elements, bytes int64
+	shared := 0
 	for _, t := range r.Tensors {
-		n := int64(1)
-		for _, s := range t.Shape {
-			n *= s
+		elements, bytes = elements+t.own, bytes+t.own*t.width()
+		if t.SharesWith != "" {
+			shared++
 		}
-		elements, bytes = elements+n, bytes+t.Bytes
 	}
-	fmt.Fprintf(w, "  %-10s %d, %d elements, %s\n", "tensors", len(r.Tensors), elements, bytesText(bytes))
+	fmt.Fprintf(w, "  %-10s %d, %d elements, %s", "tensors", len(r.Tensors), elements, bytesText(bytes))
+	if shared > 0 {
+		fmt.Fprintf(w, ", counting memory once that %d share", shared)
+	}
+	fmt.Fprintln(w)
 	for i, t := range r.Tensors {
 		if i == maxTensors && !all {
 			fmt.Fprintf(w, "    and %d more, see --all\n", len(r.Tensors)-i)
@@ -134,7 +138,11 @@ func (r *inspectReport) printTensors(w io.Writer, all bool) {
 		if t.Kind != "" {
 			line += " " + t.Kind
 		}
-		fmt.Fprintf(w, "    %s, %s\n", plainText(line), bytesText(t.Bytes))
+		line += ", " + bytesText(t.Bytes)
+		if t.SharesWith != "" {
+			line += ", shares memory with " + t.SharesWith
+		}
+		fmt.Fprintf(w, "    %s\n", plainText(line))
 	}
 }
 

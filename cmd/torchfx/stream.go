@@ -5,10 +5,11 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/torchfx-go/torchfx/internal/wholefile"
 )
 
 // openInput opens the file name for reading; "-" is the standard input of cmd,
@@ -40,29 +41,12 @@ func seekable(cmd *cobra.Command, name string) (path string, remove func(), err 
 }
 
 // writeOutput lets write fill the file name; "-" is the standard output of cmd.
-// A file is written aside and renamed, so that a failure leaves no half of it
-// and an older one untouched.
+// A failure leaves no half of a file and an older one untouched.
 func writeOutput(cmd *cobra.Command, name string, write func(io.Writer) error) error {
 	if name == "-" {
 		return write(cmd.OutOrStdout())
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if err := write(f); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return wholefile.Write(name, write)
 }
 
 // printJSON writes v to the standard output of cmd, indented and with a newline.

@@ -187,6 +187,12 @@ def parameters():
     return [p, frozen, p, p.detach(), torch.ones(1, requires_grad=True)]
 
 
+def tied():
+    m = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU(), torch.nn.Linear(3, 3))
+    m[2].weight = m[0].weight
+    return m
+
+
 os.makedirs(OUT, exist_ok=True)
 case("state_dict", model().state_dict(), "a state dict with _metadata")
 case("checkpoint", checkpoint(), "a checkpoint with the state of an optimizer")
@@ -213,6 +219,7 @@ whole("graph_module_nested", nested(), "a GraphModule that holds another")
 whole("layers", torch.nn.Sequential(torch.nn.Conv2d(3, 4, (3, 1), padding="same", bias=False), torch.nn.Dropout(0.25).eval(), torch.nn.LSTM(4, 5, 2),
                                    torch.nn.TransformerEncoderLayer(4, 2, dim_feedforward=3, activation="gelu")),
       "modules of torch.nn")
+whole("tied", tied(), "layers that have one weight")
 whole("python_class", Net(), "a module of Python code, which only Python has")
 
 with open(os.path.join(OUT, "cases.json"), "w") as f:

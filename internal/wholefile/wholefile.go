@@ -1,4 +1,5 @@
-package export
+// Package wholefile writes files that appear whole or not at all.
+package wholefile
 
 import (
 	"errors"
@@ -9,11 +10,11 @@ import (
 	"path/filepath"
 )
 
-// writeFile makes the file at path of what write gives: in a file beside it, which
+// Write makes the file at path of what write gives: in a file beside it, which
 // takes the name only when all of it is on the disk. On an error path is as it was.
 // A file that is replaced keeps its permissions, and may be open or mapped
 // meanwhile, by the very program that is written.
-func writeFile(path string, write func(io.Writer) error) (err error) {
+func Write(path string, write func(io.Writer) error) (err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // a link stays one
 	}
