@@ -153,7 +153,7 @@ func smallNetwork(opts ...passes.FreezeOption) (*passes.Frozen, error) {
 	// lowered on x, which notes the sizes that layers are packed for
 	frozen, err := passes.Freeze(context.Background(), gm, append(opts, passes.FreezeArgs(x), passes.ReleaseOriginals())...)
 	if err == nil && len(frozen.Report.Applied) == 0 {
-		err = fmt.Errorf("freeze: expected layers to be packed:\n%s", errors.Join(frozen.Close(), errors.New(frozen.Report.String())))
+		err = fmt.Errorf("freeze: expected layers to be packed:\n%w", errors.Join(frozen.Close(), errors.New(frozen.Report.String())))
 	}
 	return frozen, err
 }
