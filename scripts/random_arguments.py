@@ -288,3 +288,12 @@ class Maker:
         if isinstance(v, float):
             return pick.choice([torch.tensor(v), -v, 1])
         return self.wrong()
+
+
+def copied(v):
+    """Arguments whose tensors are others, for a call that may write into them."""
+    if isinstance(v, torch.Tensor):
+        return v.clone()
+    if isinstance(v, dict):
+        return {key: copied(item) for key, item in v.items()}
+    return type(v)(map(copied, v)) if type(v) in (list, tuple) else v

@@ -17,15 +17,13 @@ import math
 import os
 import random
 import signal
-import sys
-import warnings
 
 import torch
 
 import random_arguments
 import reference_call_cases
+import reference_calls
 
-TORCH = "2.15.0"
 CALLS = 14  # of each function
 TRIES = 250
 SECONDS = 2
@@ -73,14 +71,6 @@ def described(v):
     raise Unsupported
 
 
-def copied(v):
-    if isinstance(v, torch.Tensor):
-        return v.clone()
-    if isinstance(v, dict):
-        return {k: copied(item) for k, item in v.items()}
-    return type(v)(map(copied, v)) if type(v) in (list, tuple) else v
-
-
 def resolve(name):
     obj = torch
     for part in name.split(".")[1:]:
@@ -93,7 +83,7 @@ def line(name, args, kwargs):
     signal.alarm(SECONDS)
     try:
         rec = {"fn": name, "args": described(list(args)), "kwargs": {k: described(v) for k, v in kwargs.items()}}
-        args, kwargs = copied(list(args)), copied(kwargs)
+        args, kwargs = random_arguments.copied(list(args)), random_arguments.copied(kwargs)
         torch.manual_seed(0)
         out = resolve(name)(*args, **kwargs)
         rec["out"] = described(out)
@@ -221,14 +211,7 @@ def main():
     ap.add_argument("--fixtures", required=True)
     ap.add_argument("--out", required=True)
     a = ap.parse_args()
-    if torch.__version__.split("+")[0] != TORCH:
-        sys.exit(f"torch: expected {TORCH}, got {torch.__version__}")
-    sys.path.insert(0, a.fixtures)
-    sys.dont_write_bytecode = True
-    import make_op_golden as golden
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(False)
+    golden = reference_calls.recorder(a.fixtures)
     signal.signal(signal.SIGALRM, stop)
 
     left_out = random_arguments.excluded()

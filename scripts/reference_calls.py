@@ -123,20 +123,26 @@ def recorded_calls(golden, folder, names):
                 yield rec["fn"], [d.value(v) for v in rec["args"]], {k: d.value(v) for k, v in rec.get("kwargs", {}).items()}
 
 
+def recorder(fixtures):
+    """The recorder of the fixtures, in a process that calls as they were recorded."""
+    if torch.__version__.split("+")[0] != TORCH:
+        sys.exit(f"torch: expected {TORCH}, got {torch.__version__}")
+    sys.path.insert(0, fixtures)
+    sys.dont_write_bytecode = True
+    import make_op_golden
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    return make_op_golden
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("--fixtures", required=True, help="folder of recorded cases: its scripts and its ops/")
     ap.add_argument("--out", required=True)
     ap.add_argument("--only", default="", metavar="REGEXP", help="only the functions whose name matches")
     a = ap.parse_args()
-    if torch.__version__.split("+")[0] != TORCH:
-        sys.exit(f"torch: expected {TORCH}, got {torch.__version__}")
-    sys.path.insert(0, a.fixtures)
-    sys.dont_write_bytecode = True
-    import make_op_golden as golden
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(False)
+    golden = recorder(a.fixtures)
 
     with open(os.path.join(os.path.dirname(__file__), "..", "torchops", "composed.txt")) as f:
         rows = [line.split("\t")[0].split() for line in f if not line.startswith("#")]

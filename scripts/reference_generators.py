@@ -13,8 +13,6 @@ import collections
 import itertools
 import json
 import os
-import sys
-import warnings
 
 import torch
 
@@ -153,14 +151,7 @@ def main():
     ap.add_argument("--fixtures", required=True, help="folder of recorded cases: its scripts")
     ap.add_argument("--out", required=True)
     a = ap.parse_args()
-    if torch.__version__.split("+")[0] != reference_calls.TORCH:
-        sys.exit(f"torch: expected {reference_calls.TORCH}, got {torch.__version__}")
-    sys.path.insert(0, a.fixtures)
-    sys.dont_write_bytecode = True
-    import make_op_golden as golden
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(False)
+    golden = reference_calls.recorder(a.fixtures)
     os.makedirs(a.out, exist_ok=True)
     file, counts = golden.TensorFile(), collections.Counter()
     seeds = itertools.cycle(SEEDS)

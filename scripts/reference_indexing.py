@@ -12,8 +12,6 @@ import argparse
 import collections
 import os
 import random
-import sys
-import warnings
 
 import torch
 
@@ -150,14 +148,7 @@ def main():
     ap.add_argument("--calls", type=int, default=2000, help="of each kind")
     ap.add_argument("--seed", type=int, default=1)
     a = ap.parse_args()
-    if torch.__version__.split("+")[0] != reference_calls.TORCH:
-        sys.exit(f"torch: expected {reference_calls.TORCH}, got {torch.__version__}")
-    sys.path.insert(0, a.fixtures)
-    sys.dont_write_bytecode = True
-    import make_op_golden as golden
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(False)
+    golden = reference_calls.recorder(a.fixtures)
     os.makedirs(a.out, exist_ok=True)
     file, counts = golden.TensorFile(), collections.Counter()
     with open(os.path.join(a.out, "calls.jsonl"), "w") as f:

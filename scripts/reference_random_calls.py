@@ -12,8 +12,6 @@ import collections
 import json
 import os
 import signal
-import sys
-import warnings
 
 import torch
 
@@ -55,20 +53,11 @@ def composed_calls(maker, resolve, n):
         name = maker.pick.choice(names)
         args, kwargs = maker.pick.choice(by_name[name])
         try:
-            resolve(name)(*copied(args), **copied(kwargs))
+            resolve(name)(*random_arguments.copied(args), **random_arguments.copied(kwargs))
         except Exception:
             continue
         yield name, *maker.changed(args, kwargs, int(name.startswith("torch.Tensor.")))
         n -= 1
-
-
-def copied(v):
-    """Arguments whose tensors are others, for a call that may write into them."""
-    if isinstance(v, torch.Tensor):
-        return v.clone()
-    if isinstance(v, dict):
-        return {key: copied(item) for key, item in v.items()}
-    return type(v)(map(copied, v)) if type(v) in (list, tuple) else v
 
 
 def too_big(v):
@@ -107,14 +96,7 @@ def main():
     ap.add_argument("--kinds", default="typed,wrong,operators,python,composed")
     ap.add_argument("--seed", type=int, default=1)
     a = ap.parse_args()
-    if torch.__version__.split("+")[0] != reference_calls.TORCH:
-        sys.exit(f"torch: expected {reference_calls.TORCH}, got {torch.__version__}")
-    sys.path.insert(0, a.fixtures)
-    sys.dont_write_bytecode = True
-    import make_op_golden as golden
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(False)
+    golden = reference_calls.recorder(a.fixtures)
     signal.signal(signal.SIGALRM, stop)
 
     maker = random_arguments.Maker(a.seed)
