@@ -92,6 +92,7 @@ if [[ -z $only ]]; then
   [[ -d $silero ]] || "$python" -m pip install --quiet --no-deps --disable-pip-version-check --target "$silero" silero-vad==6.2.3
   "$python" scripts/record_script.py --silero "$silero" --out "$cases/silero"
   TORCHFX_SILERO=$PWD/$cases/silero TORCHFX_SILERO_MODEL=$PWD/$silero/silero_vad/data/silero_vad.jit go test ./script -count=1
+  go test ./interpreter -count=1 -run TestOpenAOTI
   # what tests take for make_fx's and torch.export's operators is what they give
   "$python" scripts/record_below.py --fixtures "$fixtures" --out "$cases/below.json" >/dev/null 2>&1
   cmp "$cases/below.json" parity/testdata/below.json
