@@ -58,6 +58,9 @@ func (e *encoder) step(s *PlanStep) error {
 	if s.Writes {
 		flags |= C.TFX_WRITES
 	}
+	if s.Fresh {
+		flags |= C.TFX_FRESH
+	}
 	if len(s.Calls) == 1 && s.Calls[0].Op.schema.Tags.Has(ir.TagPointwise) {
 		flags |= C.TFX_POINTWISE
 	}

@@ -52,6 +52,7 @@ type PlanStep struct {
 	Hides    bool          // a result may hold references to the arguments
 	Tuples   bool          // lists of tensors among the results become tuples
 	Writes   bool          // memory of an argument is written, of a slot's or of a constant's
+	Fresh    bool          // no result shares memory with an argument, and none is written
 	Number   PlanNumber    // of a Call, the arithmetic if both operands are numbers, 0 for none; the fact of a Size
 	Target   int           // the step that Jump and Unless go to; the mode of Enter
 	Results  []int         // slots

@@ -228,6 +228,7 @@ func (lw *lowerer) called(s planStep) operand {
 		taint = taint || lw.tainted(kw.value)
 	}
 	lasts := false
+	s.Fresh = true
 	returns := 1
 	kind := torch.UnknownAny
 	if len(s.Calls) > 0 {
@@ -249,6 +250,7 @@ func (lw *lowerer) called(s planStep) operand {
 			writes = slices.Concat(writes, e.Updates)
 		}
 		s.Writes = s.Writes || len(writes) > 0
+		s.Fresh = s.Fresh && len(writes) == 0 && !e.View && !e.MayAlias && !e.Opaque
 		for _, w := range writes {
 			lw.written(&s, s.Calls[i].Args[w])
 			if lw.mayLast(s.Calls[i].Args[w]) {

@@ -113,6 +113,7 @@ struct Step {
   bool tuples = false;
   bool opaque = false;  // its results may hold references that nobody sees
   bool writes = false;  // an argument, perhaps a constant
+  bool fresh = false;   // no result shares memory with an argument, and none is written
   std::vector<Operand> operands;
   std::vector<Overload> overloads;
   std::vector<int32_t> results;  // slots
@@ -221,6 +222,7 @@ class PlanReader {
     s.opaque = flags & TFX_HIDES;
     s.tuples = flags & TFX_TUPLES;
     s.writes = flags & TFX_WRITES;
+    s.fresh = flags & TFX_FRESH;
     s.number = static_cast<uint32_t>(in_.raw());
     s.target = static_cast<int64_t>(in_.raw());
     s.results = slot_list();

@@ -49,7 +49,7 @@ inline int32_t frame_run(uint64_t frame, const tfx_mode* m, const uint64_t* in, 
   Frame& f = *reinterpret_cast<Frame*>(frame);
   const int32_t code = guarded(w, n, o, [&](Writer& out) {
     Scope scope(m);
-    std::optional<at::AutoDispatchBelowAutograd> below;
+    std::optional<at::AutoDispatchBelowADInplaceOrView> below;
     if (f.plan->below_autograd) below.emplace();
     put(f, in, nin);
     if (f.plan->device) return DeviceRun(f, m).run(*run, out);

@@ -1,5 +1,4 @@
-// Tensors that are not yet what they stand for, and the layer that they want back
-// in a run below autograd.
+// The layers that a run below autograd leaves out, and which calls want them back.
 #pragma once
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -9,23 +8,29 @@
 
 namespace tfx {
 
-// WithAutograd puts the layer of autograd back for one call.
-class WithAutograd {
+// A WithLayers puts layers back for one call: that which notes of what a tensor is a
+// view and counts what is written, for operators that return views of their arguments or
+// write them; and for lazy tensors autograd, too. What other operators do inside, nobody
+// sees.
+class WithLayers {
  public:
-  WithAutograd() : before_(c10::impl::tls_local_dispatch_key_set().excluded_) {
-    c10::impl::LocalDispatchKeySet now = c10::impl::tls_local_dispatch_key_set();
-    now.excluded_ = now.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
-    c10::impl::_force_tls_local_dispatch_key_set(now);
+  static constexpr c10::DispatchKeySet kViews{c10::DispatchKey::ADInplaceOrView};
+  static constexpr c10::DispatchKeySet kAll = c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+
+  explicit WithLayers(c10::DispatchKeySet layers) : before_(c10::impl::tls_local_dispatch_key_set().excluded_) {
+    exclude(before_ - layers);
   }
-  ~WithAutograd() {
-    c10::impl::LocalDispatchKeySet now = c10::impl::tls_local_dispatch_key_set();
-    now.excluded_ = before_;
-    c10::impl::_force_tls_local_dispatch_key_set(now);
-  }
-  WithAutograd(const WithAutograd&) = delete;
-  WithAutograd& operator=(const WithAutograd&) = delete;
+  ~WithLayers() { exclude(before_); }
+  WithLayers(const WithLayers&) = delete;
+  WithLayers& operator=(const WithLayers&) = delete;
 
  private:
+  static void exclude(c10::DispatchKeySet keys) {
+    c10::impl::LocalDispatchKeySet now = c10::impl::tls_local_dispatch_key_set();
+    now.excluded_ = keys;
+    c10::impl::_force_tls_local_dispatch_key_set(now);
+  }
+
   const c10::DispatchKeySet before_;
 };
 

@@ -41,7 +41,7 @@ struct Request {
 struct Choice {
   int32_t overload = -1;  // the one that took the arguments
   int32_t place = -1;     // the first of its results' places, -1 where it allocates
-  bool granted = false;   // it has requests
+  int32_t requests = -1;  // of the layout: what it is granted, -1 where that is nothing
   int32_t group = -1;     // that it is done in
 };
 
@@ -50,7 +50,7 @@ struct Layout {
   std::vector<int64_t> key;
   std::vector<Choice> choices;  // by step
   std::vector<Place> places;
-  std::unordered_map<int32_t, std::vector<Request>> requests;  // by step, in the order of asking
+  std::vector<std::vector<Request>> requests;  // of one step each, in the order of asking
   std::vector<Group> groups;  // by their last steps
   std::vector<uint8_t> held;  // slots that places fill, but those that are granted
   uint64_t bytes = 0;         // of the block

@@ -59,7 +59,7 @@ class Runner {
             grouped(layout->choices[f_.at].group);
           } else if (layout == nullptr || f_.kept) {
             ok = (s.number != 0 && number(s)) || call(s);
-          } else if (layout->choices[f_.at].granted) {
+          } else if (layout->choices[f_.at].requests >= 0) {
             ok = granted(s);
           } else if (layout->choices[f_.at].place >= 0) {
             ok = into(s, layout->choices[f_.at]);
@@ -146,10 +146,13 @@ class Runner {
       }
       std::optional<Granting> watched;
       if (f_.watch && s.plain) f_.grants.watch(), watched.emplace(f_.grants);
-      if (o.composite && plan_.below_autograd && lazy(stack)) {
-        WithAutograd above;
-        o.op->handle.callBoxed(stack);
-      } else {
+      {
+        std::optional<WithLayers> layers;
+        if (plan_.below_autograd && o.composite && lazy(stack)) {
+          layers.emplace(WithLayers::kAll);
+        } else if (plan_.below_autograd && !s.fresh) {
+          layers.emplace(WithLayers::kViews);
+        }
         o.op->handle.callBoxed(stack);
       }
       watched.reset();
@@ -176,7 +179,7 @@ class Runner {
   // rest. Where it is not so, an operator that keeps memory in a cache, say, nothing
   // is written to the block any more.
   bool granted(const Step& s) {
-    const std::vector<Request>& requests = f_.block.layout()->requests.at(at());
+    const std::vector<Request>& requests = f_.block.layout()->requests[f_.block.layout()->choices[f_.at].requests];
     f_.grants.begin();
     for (const Request& r : requests) f_.grants.add(f_.block.granted(r), r.bytes);
     bool done = false;

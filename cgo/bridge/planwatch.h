@@ -209,16 +209,18 @@ class Watch {
       for (Request& r : list) {
         if (r.result >= 0 && !planned) r.result = Request::kElsewhere;
         if (r.result == Request::kScratch) scratch_.push_back({{}, step, step, r.bytes, 0, &r});
-        c.granted = c.granted || (c.group < 0 && r.result != Request::kElsewhere);
       }
     }
     place(*l);
     for (auto& [step, list] : requests_) {
-      if (!choices_[step].granted) continue;
+      Choice& c = choices_[step];
+      const auto meant = [](const Request& r) { return r.result != Request::kElsewhere; };
+      if (c.group >= 0 || std::none_of(list.begin(), list.end(), meant)) continue;
       for (Request& r : list) {
-        if (r.result >= 0) r.offset = l->places[choices_[step].place + r.result].offset;
+        if (r.result >= 0) r.offset = l->places[c.place + r.result].offset;
       }
-      l->requests.emplace(step, std::move(list));
+      c.requests = static_cast<int32_t>(l->requests.size());
+      l->requests.push_back(std::move(list));
     }
     l->choices = std::move(choices_);
     return l;

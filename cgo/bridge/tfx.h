@@ -143,6 +143,7 @@ enum tfx_step_flag {
   TFX_HIDES = 4,      // a result may hold its arguments
   TFX_TUPLES = 8,     // lists of tensors among the results become tuples
   TFX_WRITES = 16,    // memory of an argument is written, of a slot's or of a constant's
+  TFX_FRESH = 32,     // no result shares memory with an argument, and none is written
 };
 
 enum tfx_number {

@@ -3,6 +3,7 @@
 //
 //	go run ./scripts/bench [-rounds n]                what an operator costs
 //	go run ./scripts/bench -networks all [-load all]  networks; runs from many goroutines
+//	go run ./scripts/bench -small                     operators on small tensors, by this module alone
 //	go run ./scripts/bench -soak 100000               one plan, 64 goroutines, 50 shapes
 //	go run ./scripts/bench -memory resnet50           what a frozen network holds in memory
 //
@@ -57,6 +58,7 @@ func command() error {
 	threads := flag.String("threads", "1,2", "numbers of threads that one run of a network may use")
 	write := flag.String("write", "", "file whose sections between the markers are replaced")
 	resume := flag.Bool("resume", false, "leave out cells of networks that the JSON beside -write has of each executor")
+	small := flag.Bool("small", false, "measure instead what operators on small tensors cost this module's executors")
 	soaked := flag.Int("soak", 0, "run one plan so often from 64 goroutines instead, and watch memory and threads")
 	footprint := flag.String("memory", "", "tell instead what this network, frozen, holds in memory, stage after stage")
 	serve := flag.String("worker", "", "be the worker of this executor, for the folder given")
@@ -86,6 +88,14 @@ func command() error {
 		return err
 	}
 	spelled := "go run ./scripts/bench " + strings.Join(os.Args[1:], " ")
+	if *small {
+		table, err := measureSmall(*rounds, spelled)
+		fmt.Print(table)
+		if err == nil && *write != "" {
+			err = replaceSection(*write, " -small", table)
+		}
+		return err
+	}
 	r := &results{}
 	var failed error // of networks: the others count all the same
 	if *chains || *networks == "" && *load == "" {
