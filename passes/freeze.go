@@ -19,7 +19,8 @@ type Rewrite struct {
 	Doc  string // one sentence
 	// Tolerance is how far a result may be from the one without the rewrite, relative
 	// to the largest magnitude among its elements; 0 promises equal bits. It is
-	// for float32 and a network of some hundred layers.
+	// for float32 and wider, and a network of some hundred layers; see
+	// [FreezeReport.Tolerance] for narrower dtypes.
 	Tolerance float64
 	// Device is the kind of device that the rewrite is for, "" for all; see [FreezeFor].
 	Device string
@@ -128,6 +129,8 @@ type FreezeReport struct {
 	Kept    []NotApplied
 	Dropped []string     // attributes of the module given that the frozen one has not
 	Regions []Delegation // what was given to a delegate
+
+	narrow float64 // how far results of the narrowest dtype in the graph given may be off
 }
 
 // An Applied is a place where a rewrite was made.
@@ -154,11 +157,30 @@ func (r *FreezeReport) Count(rewrite string) (n int) {
 	return n
 }
 
-// Tolerance returns the largest tolerance among the rewrites that were made.
+// Tolerance returns the largest tolerance among the rewrites that were made. For a
+// program that computes in float16 or bfloat16 it is at least 0.01 or 0.05 where one
+// of them does not promise equal bits: what it fuses was rounded to those in between.
 func (r *FreezeReport) Tolerance() (t float64) {
 	for _, w := range rewrites {
 		if r.Count(w.Name) > 0 {
 			t = max(t, w.Tolerance)
+		}
+	}
+	if t > 0 {
+		t = max(t, r.narrow)
+	}
+	return t
+}
+
+// narrowest returns the tolerance of the narrowest dtype that a graph computes in, 0
+// for float32 and wider.
+func narrowest(g *ir.Graph) (t float64) {
+	for n := range g.Nodes() {
+		switch meta, _ := valueOf(n); meta.DType {
+		case ir.BFloat16:
+			return 0.05
+		case ir.Float16:
+			t = 0.01
 		}
 	}
 	return t
@@ -273,6 +295,7 @@ func (f *freezer) run(m *ir.GraphModule) error {
 		f.given[path] = v
 	}
 	f.written = writtenTensors(f.module)
+	f.report.narrow = narrowest(f.graph)
 	if n := modeSetter(f.graph); n != nil {
 		// what is dead and what is constant behind it, operators alone do not tell
 		f.rewrite = "all"

@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,6 +9,7 @@ import (
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/internal/testenv"
+	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
@@ -70,19 +72,68 @@ func TestFreezeTakesAnyStrides(t *testing.T) {
 	assert.Positive(t, frozen.Report.Count("pack-convolutions"), "%s", frozen.Report)
 }
 
-// The operator on packed weights ends the process where the batch is empty.
-func TestFreezeLeavesLSTMsThatMayBeGivenNothing(t *testing.T) {
-	testenv.Libtorch(t)
-	x, h, c := randn(t, 5, 7, 6), randn(t, 1, 7, 4), randn(t, 1, 7, 4)
-	gm := aten(t, "r = torch.ops.aten.lstm.input(x, [y, z], [self.w, self.h], False, 1, 0.0, False, False, False)\ngetitem = r[0]\nreturn getitem",
-		map[string][]int{"w": {16, 6}, "h": {16, 4}}, x, h, c)
-	n := gm.Graph().First()
-	meta, ok := valueOf(n)
-	require.True(t, ok)
-	meta.Sizes = []ir.Size{ir.SizeOf(5), ir.SymbolicSize(ir.SymbolExpr("s0"), 7), ir.SizeOf(6)}
-	n.Meta().Set(ir.MetaVal, meta)
-	frozen := freezes(t, gm, [][]*torch.Tensor{{x, h, c}, {randn(t, 5, 0, 6), randn(t, 1, 0, 4), randn(t, 1, 0, 4)}})
-	assert.Zero(t, frozen.Report.Count("pack-lstms"))
+// Batch and length of a sequence may have any size. An empty batch, which the operator
+// on packed weights does not take, and an empty sequence, which no LSTM does, end as
+// before.
+func TestFreezeLSTMsOfAnySize(t *testing.T) {
+	anySize := func(t *testing.T, gm *ir.GraphModule, dims map[string][]int) {
+		for _, n := range gm.Graph().Find(ir.Placeholder, nil) {
+			meta, _ := valueOf(n)
+			meta.Sizes = slices.Clone(meta.Sizes)
+			for i, dim := range dims[n.Name()] {
+				if dim >= 0 {
+					meta.Sizes[dim] = ir.SymbolicSize(ir.SymbolExpr([]string{"time", "batch"}[i]), meta.Sizes[dim].Hint())
+				}
+			}
+			n.Meta().Set(ir.MetaVal, meta)
+		}
+		for n := range gm.Graph().Nodes() {
+			if n.Op() == ir.CallFunction {
+				n.Meta().Delete(ir.MetaVal)
+			}
+		}
+		RefreshValues(t.Context(), gm, nil)
+	}
+	for name, tc := range map[string]struct {
+		body       string
+		batchFirst bool
+		states     int
+	}{
+		"two layers":                  {"r = torch.ops.aten.lstm.input(x, [y, z], [self.w, self.h, self.b, self.b2, self.h2, self.hr, self.br, self.br2], True, 2, 0.0, False, False, False)", false, 2},
+		"two directions, batch first": {"r = torch.ops.aten.lstm.input(x, [y, z], [self.w, self.h, self.wr, self.hr], False, 1, 0.0, False, True, True)", true, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testenv.Libtorch(t)
+			inputs := func(time, batch int) []*torch.Tensor {
+				x := []int{time, batch, 6}
+				if tc.batchFirst {
+					x = []int{batch, time, 6}
+				}
+				return []*torch.Tensor{randn(t, x...), randn(t, tc.states, batch, 4), randn(t, tc.states, batch, 4)}
+			}
+			gm := aten(t, tc.body+"\ngetitem = r[0]\ngetitem_1 = r[1]\ngetitem_2 = r[2]\nreturn (getitem, getitem_1, getitem_2)", map[string][]int{
+				"w": {16, 6}, "h": {16, 4}, "b": {16}, "b2": {16}, "wr": {16, 6}, "hr": {16, 4}, "h2": {16, 4}, "br": {16}, "br2": {16}}, inputs(5, 7)...)
+			dims := map[string][]int{"x": {0, 1}, "y": {-1, 1}, "z": {-1, 1}}
+			if tc.batchFirst {
+				dims["x"] = []int{1, 0}
+			}
+			anySize(t, gm, dims)
+			frozen := freezes(t, gm, [][]*torch.Tensor{inputs(5, 7), inputs(9, 2), inputs(1, 1), inputs(3, 0)})
+			assert.Positive(t, frozen.Report.Count("pack-lstms"), "%s", frozen.Report)
+			for _, m := range []*ir.GraphModule{gm, frozen.Module} {
+				for _, x := range [][]*torch.Tensor{inputs(0, 3), inputs(0, 0)} {
+					plan, err := interpreter.Compile(m)
+					require.NoError(t, err)
+					defer plan.Close()
+					args := []any{x[0], x[1], x[2]}
+					_, err = plan.RunFlat(t.Context(), args)
+					require.ErrorContains(t, err, "Expected sequence length to be larger than 0 in RNN")
+					_, err = interpreter.New(m).RunFlat(t.Context(), args)
+					require.ErrorContains(t, err, "Expected sequence length to be larger than 0 in RNN")
+				}
+			}
+		})
+	}
 }
 
 func TestFreezeNormsBefore(t *testing.T) {

@@ -2,6 +2,7 @@ package passes
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -36,6 +37,7 @@ type lstmCall struct {
 	batchFirst         bool
 	size               int64   // of the hidden state
 	sizes              []int64 // time, batch and features of the input, as noted
+	anyTime, anyBatch  bool    // a size of any value, zero too
 }
 
 func (f *freezer) lstm(n *ir.Node) (l *lstmCall, why string) {
@@ -80,14 +82,17 @@ func (f *freezer) lstm(n *ir.Node) (l *lstmCall, why string) {
 	if !known || len(meta.Sizes) != 3 || meta.DType != ir.Float32 {
 		return nil, "its input is not noted, or not of float32 and three dimensions"
 	}
-	for _, s := range meta.Sizes {
-		if n, known := s.Known(); !known || n == 0 {
-			return nil, "its input may be empty, which the operator on packed weights does not take"
-		}
-		l.sizes = append(l.sizes, s.Hint())
-	}
+	dims := slices.Clone(meta.Sizes)
 	if l.batchFirst {
-		l.sizes[0], l.sizes[1] = l.sizes[1], l.sizes[0]
+		dims[0], dims[1] = dims[1], dims[0]
+	}
+	for i, s := range dims {
+		if s.Hint() == 0 {
+			return nil, "its input is empty"
+		}
+		_, known := s.Known()
+		l.anyTime, l.anyBatch = l.anyTime || i == 0 && !known, l.anyBatch || i == 1 && !known
+		l.sizes = append(l.sizes, s.Hint())
 	}
 	for u := range n.Users() {
 		if i, ok := u.Arg(1).(ir.Int); u.Func() != getitem || !ok || i < 0 || i > 2 {
@@ -97,7 +102,10 @@ func (f *freezer) lstm(n *ir.Node) (l *lstmCall, why string) {
 	return l, ""
 }
 
-// packLSTM puts a call for each layer and direction in the place of an LSTM.
+// packLSTM puts a call for each layer and direction in the place of an LSTM. The
+// operator on packed weights takes no empty input. Where the batch has any size it is
+// given a row when there is none, which its results are then without; where the
+// sequence has any length, that there is one is checked as aten::lstm does.
 func (f *freezer) packLSTM(l *lstmCall) error {
 	at := l.node
 	blank := f.graph.Lookup(at.Name()) // the new nodes' meta: where it came from, not what it is
@@ -113,23 +121,48 @@ func (f *freezer) packLSTM(l *lstmCall) error {
 		n.Meta().Delete(ir.MetaVal)
 		return n
 	}
-	item := func(n *ir.Node, i int) *ir.Node {
+	value := l.input
+	plain := func(fn *ir.Func, args ...ir.Arg) ir.Arg {
 		restore, err := f.graph.InsertBefore(at)
 		if err != nil {
 			failed = err
 			return at
 		}
 		defer restore()
-		return f.graph.CallFunction(getitem, []ir.Arg{n, ir.Int(i)})
+		return f.graph.CallFunction(fn, args)
 	}
-	value := l.input
+	timeDim, batchDim := ir.Int(0), ir.Int(1)
+	if l.batchFirst {
+		timeDim, batchDim = 1, 0
+	}
+	if l.anyTime {
+		some := plain(ir.FuncOf("operator.gt"), call("aten::sym_size.int", value, timeDim), ir.Int(0))
+		call("aten::_assert_scalar", some, ir.Str("Expected sequence length to be larger than 0 in RNN"))
+	}
+	var rows, missing ir.Arg
+	if l.anyBatch {
+		rows = call("aten::sym_size.int", value, batchDim)
+		missing = plain(ir.FuncOf("torch.sym_max"), plain(ir.FuncOf("operator.sub"), ir.Int(1), rows), ir.Int(0))
+	}
 	if l.batchFirst {
 		value = call("aten::transpose.int", value, ir.Int(0), ir.Int(1))
 	}
 	// the operator reads memory as it lies, and arguments need not lie as is noted
-	value = call("aten::contiguous", value)
+	dense := func(v ir.Arg) *ir.Node {
+		if l.anyBatch {
+			v = call("aten::constant_pad_nd", v, ir.ListOf(ir.Int(0), ir.Int(0), ir.Int(0), missing))
+		}
+		return call("aten::contiguous", v)
+	}
+	whole := func(v ir.Arg) ir.Arg {
+		if l.anyBatch {
+			return call("aten::slice.Tensor", v, ir.Int(1), ir.Int(0), rows)
+		}
+		return v
+	}
+	value = dense(value)
 	state := func(of ir.Arg, k int) *ir.Node {
-		return call("aten::contiguous", call("aten::select.int", of, ir.Int(0), ir.Int(k)))
+		return dense(call("aten::select.int", of, ir.Int(0), ir.Int(k)))
 	}
 	var hidden, memory []ir.Arg
 	for layer := range l.layers {
@@ -143,17 +176,19 @@ func (f *freezer) packLSTM(l *lstmCall) error {
 			out := call("aten::mkldnn_rnn_layer", append(append([]ir.Arg{value}, weights...),
 				state(l.hidden, k), state(l.mem, k),
 				ir.Bool(direction == 1), ir.ListOf(), ir.Int(2), ir.Int(l.size), ir.Int(l.layers), ir.Bool(true), ir.Bool(l.directions == 2), ir.Bool(false), ir.Bool(false))...)
-			results, hidden, memory = append(results, item(out, 0)), append(hidden, item(out, 1)), append(memory, item(out, 2))
+			item := func(i int) ir.Arg { return plain(getitem, out, ir.Int(i)) }
+			results, hidden, memory = append(results, item(0)), append(hidden, item(1)), append(memory, item(2))
 		}
 		value = results[0]
 		if l.directions == 2 {
 			value = call("aten::cat", ir.ListOf(results...), ir.Int(-1))
 		}
 	}
+	value = whole(value)
 	if l.batchFirst {
 		value = call("aten::transpose.int", value, ir.Int(0), ir.Int(1))
 	}
-	states := []ir.Arg{value, call("aten::stack", ir.ListOf(hidden...)), call("aten::stack", ir.ListOf(memory...))}
+	states := []ir.Arg{value, whole(call("aten::stack", ir.ListOf(hidden...))), whole(call("aten::stack", ir.ListOf(memory...)))}
 	if failed != nil {
 		return failed
 	}

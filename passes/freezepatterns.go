@@ -85,7 +85,7 @@ shifted = torch.ops.aten.add.Tensor(x, three)
 clamped = torch.ops.aten.hardtanh.default(shifted, low, six)
 product = torch.ops.aten.mul.Tensor(x, clamped)
 return torch.ops.aten.div.Tensor(product, by)`, replacement: "return torch.ops.aten.hardswish.default(x)"},
-	{name: "silu", inputs: "x", pattern: `
+	{name: "silu", inputs: "x", fits: literals(), pattern: `
 s = torch.ops.aten.sigmoid.default(x)
 return torch.ops.aten.mul.Tensor(x, s)`, replacement: "return torch.ops.aten.silu.default(x)"},
 }
