@@ -39,7 +39,8 @@ func DelegateThreads(n int) DelegateOption { return func(d *delegation) { d.thre
 // becomes a call of an [interpreter.Delegated] that keeps the nodes as its twin. Parts
 // are convex, no path leads out of one and back; they are joined along what they read
 // alone. What shares memory with a result of m, or is written, stays outside, as does
-// whatever would change the strides that are noted of a part's results.
+// whatever would change the strides that are noted of a part's results. No part has
+// nodes before and behind one that writes or draws numbers.
 //
 // The regions belong to the caller, who closes them once m is not run any more; Plans
 // have their own references. On an error m is as it was.
@@ -75,12 +76,11 @@ func (w *delegation) run() (err error) {
 		}
 	}()
 	var taken []*delegable
-	support := w.support()
-	for _, part := range NewPartitioner(w.module, support, AllowSingleNodes(), CountAllCalls(), NoHorizontalFusion()).Propose() {
+	for _, part := range w.parts() {
 		if err := w.ctx.Err(); err != nil {
 			return ir.Errorf(ir.ErrCancelled, "delegate: stopped: %w", err)
 		}
-		r, err := w.part(part.Nodes)
+		r, err := w.part(part)
 		if err != nil {
 			return err
 		}
@@ -96,6 +96,50 @@ func (w *delegation) run() (err error) {
 		}
 	}
 	return w.replace(taken)
+}
+
+// parts proposes what may become regions. None spans a node with effects: the call of a
+// region stands where its last node did, and what reads its results follows, behind a
+// write of something that it reads, say.
+func (w *delegation) parts() (parts [][]*ir.Node) {
+	effects, span := 0, map[*ir.Node]int{}
+	for n := range w.module.Graph().Nodes() {
+		if hasEffects(w.module, n) {
+			effects++
+		}
+		span[n] = effects
+	}
+	for _, part := range NewPartitioner(w.module, w.support(), AllowSingleNodes(), CountAllCalls(), NoHorizontalFusion()).Propose() {
+		at := map[int]int{} // of spans, in parts
+		for _, n := range part.Nodes {
+			i, there := at[span[n]]
+			if !there {
+				i = len(parts)
+				at[span[n]], parts = i, append(parts, nil)
+			}
+			parts[i] = append(parts[i], n)
+		}
+	}
+	return parts
+}
+
+// hasEffects reports whether a node may write what others read, or draws numbers.
+func hasEffects(m *ir.GraphModule, n *ir.Node) bool {
+	switch n.Op() {
+	case ir.CallFunction:
+		if n.Func().Kind() == ir.Operator || plainFunctions[n.Func()] {
+			return false
+		}
+		s := ir.Operators().Lookup(n.Func().Op())
+		if s == nil {
+			return true
+		}
+		e := s.Effects().Settle(func(i int) ir.Arg { return operandOrDefault(n, s, i) })
+		return len(e.Writes)+len(e.Updates) > 0 || e.Random || e.Opaque
+	case ir.CallModule:
+		return !onlyReads(m, n)
+	}
+	return n.Op() == ir.CallMethod
 }
 
 // A delegable is a part of the graph that may become a region.

@@ -95,6 +95,8 @@ func TestDelegateRegions(t *testing.T) {
 			[][]string{{"aten.mul.Tensor"}}, []string{"aten.neg", "aten.cos"}},
 		{"a value that is written", "a = torch.ops.aten.add.Tensor(x, y)\nw = torch.ops.aten.mul_.Tensor(a, 2.0)\nb = torch.ops.aten.relu.default(a)\nc = torch.ops.aten.abs.default(x)\nreturn (b, c)",
 			[][]string{{"aten.abs"}}, []string{"aten.add.Tensor", "aten.mul_.Tensor", "aten.relu"}},
+		{"a write between", "v = torch.ops.aten.cos.default(x)\na = torch.ops.aten.abs.default(y)\nm = torch.ops.aten.mul.Tensor(v, a)\nw = torch.ops.aten.relu_.default(v)\nb = torch.ops.aten.neg.default(a)\nreturn (m, b)",
+			[][]string{{"aten.abs"}, {"aten.neg"}}, []string{"aten.cos", "aten.mul.Tensor", "aten.relu_"}},
 		{"an argument that is written", "a = torch.ops.aten.add.Tensor(x, y)\nw = torch.ops.aten.mul_.Tensor(x, 2.0)\nb = torch.ops.aten.relu.default(y)\nreturn (a, b)",
 			[][]string{{"aten.relu"}}, []string{"aten.add.Tensor", "aten.mul_.Tensor"}},
 		{"an attribute that is written", "a = torch.ops.aten.mul.Tensor(x, self.w)\nu = torch.ops.aten.add_.Tensor(self.w, 1.0)\nb = torch.ops.aten.abs.default(y)\nreturn (a, b)",

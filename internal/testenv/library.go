@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,9 +40,11 @@ func PointwiseDelegate(tb testing.TB) string {
 	return lib
 }
 
+var ownInclude = regexp.MustCompile(`(?m)^#include "(.*)"`)
+
 // BuildLibrary compiles one C++ file against the libtorch that is set up and
-// returns the shared library. What was compiled before from the same source and
-// for the same libtorch is returned at once.
+// returns the shared library. What was compiled before from the same source, with
+// the same headers beside it, and for the same libtorch is returned at once.
 func BuildLibrary(source string) (string, error) {
 	if err := home(); err != nil {
 		return "", err
@@ -53,6 +56,13 @@ func BuildLibrary(source string) (string, error) {
 	text, err := os.ReadFile(source)
 	if err != nil {
 		return "", err
+	}
+	for _, m := range ownInclude.FindAllSubmatch(text, -1) {
+		header, err := os.ReadFile(filepath.Join(filepath.Dir(source), filepath.FromSlash(string(m[1]))))
+		if err != nil {
+			return "", err
+		}
+		text = append(text, header...)
 	}
 	sum := sha256.Sum256(append(text, r.TorchVersion+r.LibDir...))
 	dir := filepath.Join(install.Home(), "bridge", "test-"+hex.EncodeToString(sum[:8]))
