@@ -38,6 +38,11 @@ func params(s *ir.Schema) []param {
 		if list, ok := s.Args[i].Default.(ir.List); ok {
 			p.free = list.Len()
 		}
+		// of oneDNN's operators that pack weights those of three dimensions, too, are for
+		// int[2]; they look how many there are
+		if p.typ.Len == 2 && s.Namespace() == "mkldnn" {
+			p.free = 3
+		}
 	}
 	return ps
 }

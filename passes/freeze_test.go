@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -237,11 +238,78 @@ func TestFreezeConvolutions(t *testing.T) {
 	}
 }
 
+// Convolutions of one and three dimensions are packed as those of two are, transposed
+// ones and those with folded norms, too, and what follows them is fused.
+func TestFreezeConvolutionsOfOtherDimensions(t *testing.T) {
+	const packed, sum, transposed = "mkldnn._convolution_pointwise", "mkldnn._convolution_pointwise.binary", "mkldnn._convolution_transpose_pointwise"
+	tests := []struct {
+		name  string
+		call  string // D stands for the number of dimensions, [n] for a list of as many
+		after string // of c
+		want  []string
+	}{
+		{"alone", "convDd.default(x, self.w, self.b, [1], [1])", "", []string{packed}},
+		{"strided, with relu", "convDd.default(x, self.w, None, [2])", "aten.relu.default(c)", []string{packed}},
+		{"dilated, same padding", "convDd.padding(x, self.w, self.b, [1], 'same', [2])", "aten.gelu.default(c)", []string{packed}},
+		{"depthwise", "convDd.default(x, self.dw, self.b, [1], [1], [1], 8)", "aten.silu.default(c)", []string{packed}},
+		{"residual and relu", "convDd.default(x, self.w, self.b, [1], [1])", "aten.relu.default(torch.ops.aten.add.Tensor(x, c))", []string{sum}},
+		{"norm", "convDd.default(x, self.w, self.b, [1], [1])", "aten.relu.default(torch.ops.aten.batch_norm.default(c, self.g, self.b2, self.m, self.var, False, 0.1, 1e-05, True))", []string{packed}},
+		{"norm without parameters", "convDd.default(x, self.w, None, [1], [1])", "aten.batch_norm.default(c, None, None, self.m, self.var, False, 0.1, 1e-05, True)", []string{packed}},
+		{"convolution", "convolution.default(x, self.w, self.b, [1], [0], [1], False, [0], 1)", "", []string{packed}},
+		{"transposed", "conv_transposeDd.IN(x, self.w, self.b, [2], [1], [1])", "aten.relu.default(c)", []string{transposed}},
+		{"transposed, in groups, norm", "conv_transposeDd.IN(x, self.tw, None, [2], [0], [0], 2)", "aten.batch_norm.default(c, self.g, self.b2, self.m, self.var, False, 0.1, 1e-05, True)", []string{transposed}},
+		{"transposed, depthwise, dilated", "conv_transposeDd.IN(x, self.dw, self.b, [3], [1], [2], 8, [2])", "", []string{transposed}},
+		{"pooled", "convDd.default(x, self.w, self.b, [1], [1])", "aten.max_poolDd.default(c, [2])", []string{packed, "aten.max_poolDd"}},
+		{"flattened", "convDd.default(x, self.w, self.b)", "aten.view.default(c, [2, -1])", []string{packed, "aten.view"}},
+		{"in a row", "convDd.default(x, self.w, self.b, [1], [1])", "aten.convDd.default(torch.ops.aten.convDd.default(c, self.dw, None, [1], [1], [1], 8), self.w)", []string{packed, packed, packed}},
+	}
+	for _, dims := range []int{1, 2, 3} {
+		for _, tc := range tests {
+			t.Run(fmt.Sprintf("%s, of %d dimensions", tc.name, dims), func(t *testing.T) {
+				testenv.Libtorch(t)
+				size := func(first ...int) []int { return append(first, slices.Repeat([]int{3}, dims)...) }
+				image := func(n int) []int { return append([]int{2, 8}, []int{n, n + 3, n + 1}[:dims]...) }
+				lists := regexp.MustCompile(`\[(\d)\]`)
+				write := func(s string) string {
+					in := "input"
+					if dims == 1 {
+						in = "default"
+					}
+					s = strings.NewReplacer("Dd", fmt.Sprint(dims)+"d", "IN", in).Replace(s)
+					return lists.ReplaceAllString(s, "["+strings.TrimSuffix(strings.Repeat("$1, ", dims), ", ")+"]")
+				}
+				body := "c = torch.ops.aten." + write(tc.call) + "\n"
+				if tc.after == "" {
+					body += "return c"
+				} else {
+					body += "return torch.ops." + write(tc.after)
+				}
+				x, larger := randn(t, image(7)...), randn(t, image(11)...)
+				gm := aten(t, body, map[string][]int{"w": size(8, 8), "tw": size(8, 4), "dw": size(8, 1), "b": {8}, "b2": {8}, "g": {8}, "m": {8}, "var": {8}}, x)
+				frozen := freezes(t, gm, [][]*torch.Tensor{{x}, {larger}})
+				want := []string{}
+				for _, op := range tc.want {
+					want = append(want, write(op))
+				}
+				got := slices.DeleteFunc(operatorsOf(frozen.Module), func(op string) bool {
+					return op == "aten.contiguous" || op == "aten.unsqueeze" || op == "aten.squeeze.dim"
+				})
+				assert.Equal(t, want, got, "%s\n%s", frozen.Report, frozen.Module.Graph())
+				freezes(t, gm, [][]*torch.Tensor{{x}, {larger}}, WithChoices(NewChoices()))
+
+				wide := castTo(t, x, ir.Float64)
+				gm = atenOf(t, ir.Float64, body, map[string][]int{"w": size(8, 8), "tw": size(8, 4), "dw": size(8, 1), "b": {8}, "b2": {8}, "g": {8}, "m": {8}, "var": {8}}, wide)
+				frozen = freezes(t, gm, [][]*torch.Tensor{{wide}})
+				assert.Zero(t, frozen.Report.Count("pack-convolutions"), "float64 has no kernels")
+			})
+		}
+	}
+}
+
 // What cannot be packed stays, and the report has the reason.
 func TestFreezeLeavesConvolutions(t *testing.T) {
 	tests := []struct{ name, body, why string }{
-		{"of one dimension", "return torch.ops.aten.conv1d.default(torch.ops.aten.select.int(x, 2, 0), self.w1)", "it is not of two dimensions with a batch"},
-		{"without a batch", "return torch.ops.aten.conv2d.default(torch.ops.aten.select.int(x, 0, 0), self.w)", "it is not of two dimensions with a batch"},
+		{"without a batch", "return torch.ops.aten.conv2d.default(torch.ops.aten.select.int(x, 0, 0), self.w)", "it is not of one to three dimensions with a batch"},
 		{"computed weight", "return torch.ops.aten.conv2d.default(x, torch.ops.aten.mul.Tensor(self.w, torch.ops.aten.mean.default(x)))", "its weight is no constant"},
 		{"written weight", "m = torch.ops.aten.mul_.Tensor(self.w, 1.0)\nreturn torch.ops.aten.conv2d.default(x, self.w)", "its weight is no constant"},
 		{"uneven padding", "return torch.ops.aten.conv2d.padding(x, self.even, None, [1, 1], 'same')", "its sizes are computed, or its padding is not the same on both sides"},

@@ -2,15 +2,19 @@ package passes
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// A convolutionCall is a convolution of two dimensions that can run on packed weights.
+// A convolutionCall is a convolution that can run on packed weights. One of one
+// dimension is computed as one of two, the first of which has one element, as libtorch
+// does.
 type convolutionCall struct {
 	node          *ir.Node
 	weight        *ir.Node
+	line          bool   // of one dimension; what follows is of two
 	bias          ir.Arg // a node or None
 	t             *torch.Tensor
 	biasTensor    *torch.Tensor
@@ -97,11 +101,12 @@ func (f *freezer) convolution(n *ir.Node) (c *convolutionCall, why string) {
 	c.weight = args["weight"].(*ir.Node)
 	meta, known := valueOf(input)
 	result, knownToo := valueOf(n)
+	rank := len(c.t.Shape())
 	switch {
 	case !known || !knownToo:
 		return nil, "its sizes are not noted"
-	case len(meta.Sizes) != 4 || len(c.t.Shape()) != 4:
-		return nil, "it is not of two dimensions with a batch"
+	case len(meta.Sizes) != rank || rank < 3 || rank > 5:
+		return nil, "it is not of one to three dimensions with a batch"
 	case meta.DType != ir.Float32 && meta.DType != ir.BFloat16 || c.t.DType() != meta.DType || result.DType != meta.DType:
 		return nil, fmt.Sprintf("expected float32 or bfloat16, got %s", meta.DType)
 	case meta.Device.Kind() != ir.DeviceCPU || c.t.Device().Kind() != ir.DeviceCPU:
@@ -119,27 +124,38 @@ func (f *freezer) convolution(n *ir.Node) (c *convolutionCall, why string) {
 	}
 	groups, ok := args["groups"].(ir.Int)
 	c.groups = int64(groups)
+	dims := rank - 2
 	var oks [4]bool
-	c.stride, oks[0] = numbers(args["stride"], 2)
-	c.dilation, oks[1] = numbers(args["dilation"], 2)
-	c.padding, oks[2] = c.paddings(args["padding"])
+	c.stride, oks[0] = numbers(args["stride"], dims)
+	c.dilation, oks[1] = numbers(args["dilation"], dims)
+	c.padding, oks[2] = c.paddings(args["padding"], dims)
 	oks[3] = true
 	if c.transposed {
-		c.outputPadding, oks[3] = numbers(args["output_padding"], 2)
+		c.outputPadding, oks[3] = numbers(args["output_padding"], dims)
 	}
 	if !ok || !oks[0] || !oks[1] || !oks[2] || !oks[3] {
 		return nil, "its sizes are computed, or its padding is not the same on both sides"
+	}
+	if c.line = dims == 1; c.line {
+		c.sizes = slices.Insert(c.sizes, 2, 1)
+		c.stride, c.dilation, c.padding = slices.Insert(c.stride, 0, 1), slices.Insert(c.dilation, 0, 1), slices.Insert(c.padding, 0, 0)
+		if c.transposed {
+			c.outputPadding = slices.Insert(c.outputPadding, 0, 0)
+		}
 	}
 	return c, ""
 }
 
 // paddings returns the padding of each dimension; "same" may need another at its end.
-func (c *convolutionCall) paddings(a ir.Arg) ([]int64, bool) {
+func (c *convolutionCall) paddings(a ir.Arg, dims int) ([]int64, bool) {
+	p := make([]int64, dims)
 	switch a {
 	case ir.Str("valid"):
-		return []int64{0, 0}, true
+		return p, true
 	case ir.Str("same"):
-		p := make([]int64, 2)
+		if c.dilation == nil {
+			return nil, false
+		}
 		for i := range p {
 			total := c.dilation[i] * int64(c.t.Shape()[2+i]-1)
 			if total%2 != 0 {
@@ -149,7 +165,7 @@ func (c *convolutionCall) paddings(a ir.Arg) ([]int64, bool) {
 		}
 		return p, true
 	}
-	return numbers(a, 2)
+	return numbers(a, dims)
 }
 
 // fuse finds what follows the convolution and can be computed with it.
@@ -167,12 +183,39 @@ func (c *convolutionCall) fuse() {
 	c.activation, c.epilogue, c.last = a, e, a
 }
 
+// kernel returns the weight, of two dimensions where there is one. It is the caller's.
+func (c *convolutionCall) kernel() (*torch.Tensor, error) {
+	if c.line {
+		return tensor("aten::unsqueeze", c.t, 2)
+	}
+	return c.t.Ref()
+}
+
 // packWeight returns the weight as oneDNN wants it for the sizes noted.
 func (c *convolutionCall) packWeight() (*torch.Tensor, error) {
-	if c.transposed {
-		return tensor("mkldnn::_reorder_convolution_transpose_weight", c.t, c.padding, c.outputPadding, c.stride, c.dilation, c.groups, c.sizes)
+	w, err := c.kernel()
+	if err != nil {
+		return nil, err
 	}
-	return tensor("mkldnn::_reorder_convolution_weight", c.t, c.padding, c.stride, c.dilation, c.groups, c.sizes)
+	defer w.Close()
+	if c.transposed {
+		return tensor("mkldnn::_reorder_convolution_transpose_weight", w, c.padding, c.outputPadding, c.stride, c.dilation, c.groups, c.sizes)
+	}
+	return tensor("mkldnn::_reorder_convolution_weight", w, c.padding, c.stride, c.dilation, c.groups, c.sizes)
+}
+
+// plane is an operand for a convolution that is computed as one of two dimensions.
+func (f *freezer) plane(c *convolutionCall, a ir.Arg) (ir.Arg, error) {
+	x, ok := a.(*ir.Node)
+	if !c.line || !ok {
+		return a, nil
+	}
+	n, err := f.call(c.last, x, "aten::unsqueeze", x, ir.Int(2))
+	if meta, known := valueOf(x); err == nil && known {
+		meta.Sizes, meta.Strides = slices.Insert(slices.Clone(meta.Sizes), 2, ir.SizeOf(1)), nil
+		n.Meta().Set(ir.MetaVal, meta)
+	}
+	return n, err
 }
 
 // packConvolution replaces one convolution and what is fused with it by a call on
@@ -194,29 +237,48 @@ func (f *freezer) packConvolution(c *convolutionCall) (*ir.Node, error) {
 	if c.bias, err = f.dense(c.last, c.bias); err != nil {
 		return nil, err
 	}
+	input, err := f.plane(c, args["input"])
+	if err != nil {
+		return nil, err
+	}
 	var n *ir.Node
 	list := func(v []int64) ir.Arg { return ir.IntList(v...) }
 	attr, scalars, algorithm := ir.Str(c.epilogue.attr), c.epilogue.scalars, ir.Str(c.epilogue.algorithm)
 	switch {
 	case c.transposed:
-		n, err = f.call(c.last, c.last, "mkldnn::_convolution_transpose_pointwise", args["input"], read, c.bias, list(c.padding), list(c.outputPadding), list(c.stride), list(c.dilation),
+		n, err = f.call(c.last, c.last, "mkldnn::_convolution_transpose_pointwise", input, read, c.bias, list(c.padding), list(c.outputPadding), list(c.stride), list(c.dilation),
 			ir.Int(c.groups), attr, scalars, algorithm)
 	case c.residual != nil:
 		unary := ir.Arg(ir.None{})
 		if c.activation != nil {
 			unary = attr
 		}
-		n, err = f.call(c.last, c.last, sumOp.Op(), args["input"], c.other, read, c.bias, list(c.padding), list(c.stride), list(c.dilation), ir.Int(c.groups),
+		var other ir.Arg
+		if other, err = f.plane(c, c.other); err != nil {
+			return nil, err
+		}
+		n, err = f.call(c.last, c.last, sumOp.Op(), input, other, read, c.bias, list(c.padding), list(c.stride), list(c.dilation), ir.Int(c.groups),
 			ir.Str("add"), ir.Float(1), unary, scalars, ir.Str(""))
 	default:
-		n, err = f.call(c.last, c.last, "mkldnn::_convolution_pointwise", args["input"], read, c.bias, list(c.padding), list(c.stride), list(c.dilation), ir.Int(c.groups),
+		n, err = f.call(c.last, c.last, "mkldnn::_convolution_pointwise", input, read, c.bias, list(c.padding), list(c.stride), list(c.dilation), ir.Int(c.groups),
 			attr, scalars, algorithm)
 	}
 	if err != nil {
 		return nil, err
 	}
 	f.applied(n, "%s", c)
-	return n, f.replace(c.last, n)
+	if !c.line {
+		return n, f.replace(c.last, n)
+	}
+	if meta, known := valueOf(n); known {
+		meta.Sizes, meta.Strides = slices.Insert(slices.Clone(meta.Sizes), 2, ir.SizeOf(1)), nil
+		n.Meta().Set(ir.MetaVal, meta)
+	}
+	result, err := f.call(c.last, c.last, "aten::squeeze.dim", n, ir.Int(2))
+	if err != nil {
+		return nil, err
+	}
+	return n, f.replace(c.last, result)
 }
 
 var (

@@ -66,15 +66,21 @@ func noteLayouts(changed, packed map[*ir.Node]bool) {
 }
 
 // channelsLastStrides returns nil where a size is not known.
-func channelsLastStrides(s []ir.Size) []ir.Size {
-	var n [4]int64
-	for i := range n {
-		var known bool
-		if n[i], known = s[i].Known(); !known {
-			return nil
-		}
+func channelsLastStrides(sizes []ir.Size) []ir.Size {
+	strides, next := make([]ir.Size, len(sizes)), int64(1)
+	set := func(i int) (known bool) {
+		n, known := sizes[i].Known()
+		strides[i], next = ir.SizeOf(next), next*n
+		return known
 	}
-	return []ir.Size{ir.SizeOf(n[1] * n[2] * n[3]), ir.SizeOf(1), ir.SizeOf(n[1] * n[3]), ir.SizeOf(n[1])}
+	known := set(1)
+	for i := len(sizes) - 1; i >= 2; i-- {
+		known = set(i) && known
+	}
+	if !set(0) || !known {
+		return nil
+	}
+	return strides
 }
 
 // A layoutFix is an operand that reader needs as it was.

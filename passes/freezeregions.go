@@ -41,7 +41,8 @@ func anyStrides(n *ir.Node) bool {
 const bytesPerNano = 2.0
 
 // payingRegions finds the convolutions that are worth packing. A region is what
-// values of four dimensions connect: inside it nothing is laid out again.
+// values of as many dimensions as convolutions take connect: inside it nothing is laid
+// out again.
 func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]bool, error) {
 	parent := map[*ir.Node]*ir.Node{}
 	var top func(*ir.Node) *ir.Node
@@ -52,13 +53,14 @@ func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]
 		parent[n] = top(parent[n])
 		return parent[n]
 	}
-	inside := map[*ir.Node]bool{}
+	inside, ranks := map[*ir.Node]bool{}, map[int]bool{}
 	for _, c := range found {
 		inside[c.node] = true
+		ranks[len(c.t.Shape())] = true
 	}
 	image := func(n *ir.Node) bool {
 		meta, ok := valueOf(n)
-		return ok && len(meta.Sizes) == 4 && (inside[n] || anyStrides(n))
+		return ok && ranks[len(meta.Sizes)] && (inside[n] || anyStrides(n))
 	}
 	border := map[*ir.Node]float64{} // nanoseconds, by top of the region
 	for n := range f.graph.Nodes() {
@@ -111,7 +113,7 @@ func (c *convolutionCall) saves() (nanos float64) {
 // nanoseconds.
 func relayout(n *ir.Node) float64 {
 	meta, ok := valueOf(n)
-	if !ok || len(meta.Sizes) != 4 || n.Op() == ir.GetAttr {
+	if !ok || len(meta.Sizes) < 3 || n.Op() == ir.GetAttr {
 		return 0
 	}
 	bytes := float64(meta.DType.Size())
@@ -133,10 +135,19 @@ func (c *convolutionCall) key() string {
 // ways makes the operators that compute c, on inputs as each would find them.
 func (c *convolutionCall) ways(m *measured) error {
 	input := m.call("aten::rand", c.sizes, torch.Kw("dtype", c.t.DType()))
-	last := m.call("aten::contiguous", input, torch.Kw("memory_format", ir.ChannelsLast))
+	format := ir.ChannelsLast
+	if len(c.sizes) == 5 {
+		format = ir.ChannelsLast3D
+	}
+	last := m.call("aten::contiguous", input, torch.Kw("memory_format", format))
 	if m.err != nil {
 		return m.err
 	}
+	kernel, err := c.kernel()
+	if err != nil {
+		return err
+	}
+	m.temporaries = append(m.temporaries, kernel)
 	weight, err := c.packWeight()
 	if err != nil {
 		return err
@@ -148,9 +159,9 @@ func (c *convolutionCall) ways(m *measured) error {
 	}
 	outputPadding := c.outputPadding
 	if !c.transposed {
-		outputPadding = []int64{0, 0}
+		outputPadding = make([]int64, len(c.stride))
 	}
-	m.way(wayPlain, "aten::convolution", input, c.t, bias, c.stride, c.padding, c.dilation, c.transposed, outputPadding, c.groups)
+	m.way(wayPlain, "aten::convolution", input, kernel, bias, c.stride, c.padding, c.dilation, c.transposed, outputPadding, c.groups)
 	if c.transposed {
 		m.way(wayPacked, "mkldnn::_convolution_transpose_pointwise", last, weight, bias, c.padding, c.outputPadding, c.stride, c.dilation, c.groups, "none", []any{}, "")
 	} else {

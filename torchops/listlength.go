@@ -21,6 +21,9 @@ func (c *call) fixedLength(encoded any, a *ir.Param) (any, error) {
 	if free, ok := a.Default.(ir.List); ok && free.Len() == len(list) {
 		return encoded, nil // stride=[] is the kernel size
 	}
+	if c.schema.Namespace() == "mkldnn" && want == 2 && len(list) == 3 {
+		return encoded, nil // weights of three dimensions are packed by the same operators, which look
+	}
 	name := strings.TrimPrefix(c.schema.Name(), "aten::")
 	repeats := strings.HasPrefix(name, "conv") || isPool(name) && a.Name != "output_size"
 	if len(list) == 1 && repeats {
