@@ -4,8 +4,8 @@
     third_party/reference/bin/python scripts/reference_random_calls.py --fixtures ../shared/fixtures --out DIR [--calls N] [--seed N]
 
 N calls of each kind: functions that are bound to C++ by their signatures, right and with wrong arguments; operators of
-torch.ops; functions of operator, math and Python itself; and changed calls of the functions that are Python code. The
-layout is that of reference_calls.py, and the same test repeats them.
+torch.ops; functions of operator, math and Python itself; changed calls of the functions that are Python code; and calls
+with odd arguments (random_odd.py). The layout is that of reference_calls.py, and the same test repeats them.
 """
 import argparse
 import collections
@@ -16,6 +16,7 @@ import signal
 import torch
 
 import random_arguments
+import random_odd
 import reference_call_cases
 import reference_calls
 
@@ -38,6 +39,8 @@ LEFT_OUT = {
     "torch.ops.aten.can_cast": "as that",
     "torch.ops.aten.nuclear_norm": "a list of the wrong length is refused before its kernel, which of two faults names the other one",
     "torch.nn.functional.embedding_bag": "its kernel checks no offsets: PyTorch's process ends at some",
+    "torch.ops.aten.multilabel_margin_loss_forward": "its second result is not written where there is nothing to do",
+    "torch.ops.aten.set.": "memory that nothing was written to",
     "torch.ops.aten.get_gradients": "distributed autograd",
 }
 
@@ -93,15 +96,16 @@ def main():
     ap.add_argument("--fixtures", required=True, help="folder of recorded cases: its scripts")
     ap.add_argument("--out", required=True)
     ap.add_argument("--calls", type=int, default=1000, help="of each kind")
-    ap.add_argument("--kinds", default="typed,wrong,operators,python,composed")
+    ap.add_argument("--kinds", default="typed,wrong,operators,python,composed,odd,odd_operators")
     ap.add_argument("--seed", type=int, default=1)
     a = ap.parse_args()
     golden = reference_calls.recorder(a.fixtures)
     signal.signal(signal.SIGALRM, stop)
 
-    maker = random_arguments.Maker(a.seed)
+    maker, odd = random_arguments.Maker(a.seed), random_odd.Maker(a.seed)
     kinds = {
         "typed": (maker.typed(.1) for _ in range(a.calls)), "wrong": (maker.typed(1) for _ in range(a.calls)), "operators": (maker.overload(.3) for _ in range(a.calls)),
+        "odd": (odd.typed(.15) for _ in range(a.calls)), "odd_operators": (odd.overload(.15) for _ in range(a.calls)),
         "python": (maker.python() for _ in range(a.calls)), "composed": composed_calls(maker, golden.resolve, a.calls),
     }
     os.makedirs(a.out, exist_ok=True)

@@ -161,22 +161,19 @@ func (c *call) number(t *Tensor) (any, error) {
 }
 
 func (c *call) integer(v any) (int64, bool, error) {
-	if t, isTensor := v.(*Tensor); isTensor {
-		info, err := t.info()
-		if err != nil || c.public && !info.DType.IsInt() {
-			return 0, false, err
-		}
+	if t, isTensor := v.(*Tensor); isTensor && c.public {
+		return c.symbolicInt(t)
+	} else if isTensor { // torch.ops asks for int(t)
+		var err error
 		if v, err = c.number(t); err != nil {
 			return 0, false, err
 		}
-		if !c.public { // torch.ops asks for int(t)
-			if z, isComplex := v.(complex128); isComplex && imag(z) == 0 {
-				v = real(z)
-			}
-			if x, isFloat := v.(float64); isFloat {
-				if v, err = floatToInt(math.Trunc(x)); err != nil {
-					return 0, false, nil
-				}
+		if z, isComplex := v.(complex128); isComplex && imag(z) == 0 {
+			v = real(z)
+		}
+		if x, isFloat := v.(float64); isFloat {
+			if v, err = floatToInt(math.Trunc(x)); err != nil {
+				return 0, false, nil
 			}
 		}
 	}
@@ -189,15 +186,30 @@ func (c *call) integer(v any) (int64, bool, error) {
 	return 0, false, nil
 }
 
+// symbolicInt reads what stands for a SymInt: an int, a bool, or an integer tensor of one
+// element. A tensor of bools is taken for one, and fails where it is read.
+func (c *call) symbolicInt(v any) (int64, bool, error) {
+	n, ok, err := c.index(v)
+	if t, isTensor := v.(*Tensor); ok && isTensor && t.DType() == ir.Bool8 {
+		return 0, false, ir.Errorf(ir.ErrRuntime, "expected scalar.isIntegral( false) to be true, got a tensor of bools")
+	}
+	return n, ok, err
+}
+
 func (c *call) float(v any) (float64, bool, error) {
-	if t, isTensor := v.(*Tensor); isTensor {
+	t, fromTensor := v.(*Tensor)
+	if fromTensor {
 		var err error
 		if v, err = c.number(t); err != nil {
 			return 0, false, err
 		}
 	}
-	if z, isComplex := v.(complex128); isComplex && !c.public && imag(z) == 0 {
-		v = real(z)
+	if z, isComplex := v.(complex128); isComplex && (!c.public || fromTensor) {
+		if imag(z) == 0 {
+			v = real(z)
+		} else if fromTensor && c.public {
+			return 0, false, ir.Errorf(ir.ErrRuntime, "value cannot be converted to type double without overflow")
+		}
 	}
 	k := kindOf(v)
 	return asFloat(v), k != notNumber && k != complexKind, nil
@@ -221,8 +233,17 @@ func (c *call) boolean(v any) (any, bool, error) {
 // stands for all.
 func (c *call) list(v any, t *ir.Type) (any, bool, error) {
 	x, kind := items(v)
+	symbolic := t.Elem.Required().Kind == ir.TypeSymInt
+	if rows, isTensor := v.(*Tensor); isTensor && symbolic && rows.Dim() > 0 {
+		var err error // its rows are the sizes
+		if x, err = iterate(c.mode, rows); err != nil {
+			return nil, false, err
+		}
+		defer closeRows(v, x, nil)
+		kind = "list"
+	}
 	if kind == "" {
-		if t.Len == 0 || kindOf(v) == notNumber {
+		if t.Len == 0 || symbolic && c.strict || kindOf(v) == notNumber {
 			return nil, false, nil
 		}
 		x = slices.Repeat([]any{v}, t.Len)
@@ -239,6 +260,9 @@ func (c *call) list(v any, t *ir.Type) (any, bool, error) {
 		}
 		return list, true, nil
 	case ir.TypeInt, ir.TypeSymInt:
+		if symbolic {
+			return encodeAll(x, c.symbolicInt)
+		}
 		return encodeAll(x, c.integer)
 	case ir.TypeFloat, ir.TypeSymFloat:
 		return encodeAll(x, c.float)

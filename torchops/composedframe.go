@@ -304,7 +304,7 @@ func reprOf(v any) string {
 	case ir.Ellipsis:
 		return "Ellipsis"
 	case ir.Slice:
-		return ir.Repr(v)
+		return "slice(" + reprOf(v.Start) + ", " + reprOf(v.Stop) + ", " + reprOf(v.Step) + ")"
 	case fmt.Stringer:
 		return v.String()
 	}

@@ -90,7 +90,15 @@ func init() {
 			if b.values[0] == nil {
 				return all(b)
 			}
-			return one(b.mode, []any{b.self, b.values[0]})
+			info, err := b.self.info()
+			if err != nil {
+				return nil, err
+			}
+			dim, err := indexNumber(b.mode, b.values[0])
+			if err != nil {
+				return nil, err
+			}
+			return one(info, []any{dim})
 		}, "int64_t? dim=None")
 	}
 	defineBound(tensorMethod+"is_contiguous", func(b *binding) (any, error) { return b.contiguous(b.values[0]) },

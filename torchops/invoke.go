@@ -1,6 +1,7 @@
 package torchops
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -69,6 +70,7 @@ var implementations sync.Map // *ir.Func -> *implementation
 // An implementation is a function with Python's way of taking arguments.
 type implementation struct {
 	name    string
+	full    string // with its module
 	params  []param
 	rest    int     // the parameter that takes all further positional arguments, -1 for none
 	wrapped bool    // a Go function given to Wrap
@@ -86,7 +88,7 @@ type param struct {
 // optional one and "*" before one that takes the rest; those behind it are given by
 // keyword.
 func define(name, params string, f func(m *libtorch.Mode, a []any) (any, error)) {
-	impl := &implementation{name: name[strings.LastIndexByte(name, '.')+1:], rest: -1}
+	impl := &implementation{name: name[strings.LastIndexByte(name, '.')+1:], full: name, rest: -1}
 	for i, p := range strings.FieldsFunc(params, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if strings.HasPrefix(p, "*") {
 			impl.rest = i
@@ -104,6 +106,36 @@ func define(name, params string, f func(m *libtorch.Mode, a []any) (any, error))
 	implementations.Store(ir.FuncOf(name), impl)
 }
 
+// refuse tells of too many arguments, and of too few or of keywords where CPython's
+// C functions take neither, in its words.
+func (impl *implementation) refuse(n, keywords int) error {
+	most := len(impl.params)
+	exact := impl.rest < 0 && !slices.ContainsFunc(impl.params, func(p param) bool { return p.optional })
+	switch module, _, _ := strings.Cut(impl.full, "."); {
+	case module == "torch" && n > most:
+		return typeErrorf("%s() takes %d positional argument%s but %d %s given", impl.name, most, plural(most), n, was(n))
+	case module == "torch" || !exact || module == "builtins" && most > 1:
+	case keywords > 0:
+		return typeErrorf("%s() takes no keyword arguments", inModule(impl.full))
+	case n != most && most == 1:
+		return typeErrorf("%s() takes exactly one argument (%d given)", inModule(impl.full), n)
+	case n != most:
+		return typeErrorf("%s expected %d arguments, got %d", impl.name, most, n)
+	}
+	if n > most {
+		return typeErrorf("%s expected at most %d arguments, got %d", impl.name, most, n)
+	}
+	return nil
+}
+
+// inModule is the name that CPython prints of a C function: "_operator.add", "len".
+func inModule(name string) string {
+	if short, ok := strings.CutPrefix(name, "builtins."); ok {
+		return short
+	}
+	return strings.Replace(name, "operator.", "_operator.", 1)
+}
+
 // bind returns one value per parameter.
 func (impl *implementation) bind(args []any, kw []Kwarg) ([]any, error) {
 	args, err := normalizeItems(withoutScopes(args))
@@ -118,8 +150,8 @@ func (impl *implementation) bind(args []any, kw []Kwarg) ([]any, error) {
 		a[r], given[r] = append([]any{}, args[cut:]...), true
 		args = args[:cut]
 	}
-	if len(args) > n {
-		return nil, ir.Errorf(ir.ErrType, "%s expected at most %d arguments, got %d", impl.name, n, len(args))
+	if err := impl.refuse(len(args), len(kw)); err != nil {
+		return nil, err
 	}
 	for i, v := range args {
 		a[i], given[i] = v, true

@@ -87,6 +87,9 @@ func init() {
 			}
 			a[i] = v
 		}
+		if isText(a[1]) && !isText(a[0]) {
+			return nil, typeErrorf("complex() second arg can't be a string")
+		}
 		var parts [2]complex128
 		for i, v := range a {
 			if t, ok := v.(*Tensor); ok {
@@ -150,9 +153,13 @@ func init() {
 		}
 		return Invoke(m, ir.FuncOf("operator.concat"), a, nil)
 	})
-	define("operator.length_hint", "obj, default?", func(m *libtorch.Mode, a []any) (any, error) {
+	define("operator.length_hint", "*args", func(m *libtorch.Mode, a []any) (any, error) {
+		a = a[0].([]any)
+		if len(a) < 1 || len(a) > 2 {
+			return nil, typeErrorf("length_hint expected 1 or 2 arguments, got %d", len(a))
+		}
 		absent := int64(0)
-		if a[1] != nil {
+		if len(a) == 2 {
 			var err error
 			if absent, err = indexNumber(m, a[1]); err != nil {
 				return nil, err

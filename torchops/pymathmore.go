@@ -102,16 +102,25 @@ func init() {
 		return exactSum(x)
 	})
 	define("math.dist", "p, q", func(m *libtorch.Mode, a []any) (any, error) {
-		p, err := realNumbers(m, a[0])
-		if err != nil {
-			return nil, err
+		var points [2][]any
+		for i, v := range a {
+			x, err := iterate(m, v)
+			if err != nil {
+				return nil, err
+			}
+			defer closeRows(v, x, nil)
+			points[i] = x
 		}
-		q, err := realNumbers(m, a[1])
-		if err != nil {
-			return nil, err
-		}
-		if len(p) != len(q) {
+		if len(points[0]) != len(points[1]) {
 			return nil, ir.Errorf(ir.ErrValue, "both points must have the same number of dimensions")
+		}
+		p, err := realNumbers(m, points[0])
+		if err != nil {
+			return nil, err
+		}
+		q, err := realNumbers(m, points[1])
+		if err != nil {
+			return nil, err
 		}
 		for i := range p {
 			p[i] -= q[i]

@@ -123,10 +123,53 @@ func (c *referenceCall) repeat(data map[string][]byte) string {
 			return "argument " + i + ": " + d
 		}
 	}
+	if d := c.aliasesDiffer(in, got, c.Out); d != "" {
+		return d
+	}
 	if d := c.nextDiffers(generator); d != "" {
 		return d
 	}
 	return c.otherOperators(operators)
+}
+
+// aliasesDiffer compares which arguments the results lie in the memory of.
+func (c *referenceCall) aliasesDiffer(in *recording, got, want any) string {
+	switch x := want.(type) {
+	case []any:
+		have, _ := items(got)
+		for i := range x {
+			if d := c.aliasesDiffer(in, have[i], x[i]); d != "" {
+				return d
+			}
+		}
+	case map[string]any:
+		if list, ok := x["tuple"]; ok {
+			return c.aliasesDiffer(in, got, list)
+		}
+		number, ok := x["t"].(json.Number)
+		if !ok {
+			return ""
+		}
+		index := 0
+		fmt.Sscan(number.String(), &index)
+		have := got.(*Tensor)
+		if e := c.Tensors[index]; index < c.Inputs || e.Layout != "" || have.Numel() == 0 {
+			return ""
+		}
+		for i, a := range in.made {
+			if c.Tensors[i].Layout != "" || a.Numel() == 0 {
+				continue
+			}
+			shares, alias := libtorch.IsAlias(&a.handle, &have.handle), c.Tensors[index].Alias
+			switch {
+			case shares && alias == nil:
+				return fmt.Sprintf("expected memory of its own, got that of argument %d", i)
+			case !shares && alias != nil && *alias == i:
+				return fmt.Sprintf("expected the memory of argument %d, got another", i)
+			}
+		}
+	}
+	return ""
 }
 
 // nextDiffers compares what the generator of the call, nil for the default one, draws
@@ -225,7 +268,7 @@ func (r *recording) bitsDiffer(got, want any, changed map[string]int) string {
 				return err.Error()
 			}
 			f, ok := got.(float64)
-			if !ok || math.Float64bits(f) != math.Float64bits(number.(float64)) {
+			if nan := math.IsNaN(f) && math.IsNaN(number.(float64)); !ok || !nan && math.Float64bits(f) != math.Float64bits(number.(float64)) {
 				return fmt.Sprintf("expected %v, got %v", number, got)
 			}
 			return ""

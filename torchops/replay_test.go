@@ -40,6 +40,7 @@ type recordedTensor struct {
 	Offset    int64   `json:"offset"`
 	Key       *string `json:"s"`
 	Share     *int    `json:"share"`
+	Alias     *int    `json:"alias"` // the argument that a result shares its storage with
 	Conj, Neg bool
 	Layout    string
 	Indices   int

@@ -134,7 +134,8 @@ func (s *signature) absent(a *ir.Param, place int, method bool) (any, error) {
 }
 
 // arguments appends the bound values to dst as the operator of a plan takes them.
-func (c *call) arguments(dst []any, s *signature, p *plan, self any, bound []any) ([]any, error) {
+func (c *call) arguments(dst []any, s *signature, p *plan, self any, bound []any) (all []any, err error) {
+	first := len(dst)
 	for i, src := range p.from {
 		a := &c.schema.Args[i]
 		v := self
@@ -148,7 +149,6 @@ func (c *call) arguments(dst []any, s *signature, p *plan, self any, bound []any
 			continue
 		}
 		if src.item >= 0 {
-			var err error
 			if v, err = s.outItem(v, src.item); err != nil {
 				return dst, err
 			}
@@ -158,13 +158,16 @@ func (c *call) arguments(dst []any, s *signature, p *plan, self any, bound []any
 			param = &s.params[src.param]
 		}
 		encoded, err := c.convert(s, param, v, &a.Type)
-		if err == nil {
-			encoded, err = c.fixedLength(encoded, a)
-		}
 		if err != nil {
 			return dst, err
 		}
 		dst = append(dst, encoded)
+	}
+	// what kernels check is checked when all is read, as they would
+	for i := range p.from {
+		if dst[first+i], err = c.fixedLength(dst[first+i], &c.schema.Args[i]); err != nil {
+			return dst, err
+		}
 	}
 	return dst, nil
 }
@@ -219,9 +222,13 @@ func (c *call) convertInts(s *signature, p *parameter, v any, t *ir.Type) (any, 
 		}
 		return list, nil
 	}
+	read := c.index
+	if t.Required().Elem.Required().Kind == ir.TypeSymInt {
+		read = c.symbolicInt
+	}
 	list := make([]int64, len(x))
 	for i, item := range x {
-		n, ok, err := c.index(item)
+		n, ok, err := read(item)
 		if err != nil {
 			return nil, err
 		}

@@ -69,12 +69,12 @@ func init() {
 		define("torch."+name, "a", func(m *libtorch.Mode, a []any) (any, error) { return callMath(m, f, a[0]) })
 	}
 
-	define("torch.ops.aten.sym_size.int", "self, dim", sizeAt(func(i libtorch.TensorInfo) []int64 { return i.Sizes }))
-	define("torch.ops.aten.sym_stride.int", "self, dim", sizeAt(func(i libtorch.TensorInfo) []int64 { return i.Strides }))
-	define("torch.ops.aten.sym_size.default", "self", aboutTensor(func(i libtorch.TensorInfo) any { return []any(intTuple(i.Sizes)) }))
-	define("torch.ops.aten.sym_stride.default", "self", aboutTensor(func(i libtorch.TensorInfo) any { return []any(intTuple(i.Strides)) }))
-	define("torch.ops.aten.sym_numel.default", "self", aboutTensor(func(i libtorch.TensorInfo) any { return i.Numel }))
-	define("torch.ops.aten.sym_storage_offset.default", "self", aboutTensor(func(i libtorch.TensorInfo) any { return i.Offset }))
+	aboutTensor("aten::sym_size.int", sizeAt(func(i libtorch.TensorInfo) []int64 { return i.Sizes }))
+	aboutTensor("aten::sym_stride.int", sizeAt(func(i libtorch.TensorInfo) []int64 { return i.Strides }))
+	aboutTensor("aten::sym_size", func(i libtorch.TensorInfo, _ []any) (any, error) { return []any(intTuple(i.Sizes)), nil })
+	aboutTensor("aten::sym_stride", func(i libtorch.TensorInfo, _ []any) (any, error) { return []any(intTuple(i.Strides)), nil })
+	aboutTensor("aten::sym_numel", func(i libtorch.TensorInfo, _ []any) (any, error) { return i.Numel, nil })
+	aboutTensor("aten::sym_storage_offset", func(i libtorch.TensorInfo, _ []any) (any, error) { return i.Offset, nil })
 }
 
 func tensorArg(v any) (*Tensor, error) {
@@ -85,37 +85,33 @@ func tensorArg(v any) (*Tensor, error) {
 	return t, nil
 }
 
-// aboutTensor makes a function of one tensor that only reads facts about it.
-func aboutTensor(f func(libtorch.TensorInfo) any) func(*libtorch.Mode, []any) (any, error) {
-	return func(_ *libtorch.Mode, a []any) (any, error) {
-		t, err := tensorArg(a[0])
+// aboutTensor makes a function of an operator that only reads facts about a tensor, its
+// first argument; f gets the rest. Arguments are matched with its schema, as of any other.
+func aboutTensor(op string, f func(i libtorch.TensorInfo, rest []any) (any, error)) {
+	name := ir.OverloadOf(op)
+	implementations.Store(name, &implementation{name: name.Name(), call: func(m *libtorch.Mode, args []any, kw []Kwarg) (any, error) {
+		o, err := libtorch.Find(op)
 		if err != nil {
 			return nil, err
 		}
-		info, err := t.info()
+		c := call{mode: m, schema: o.Schema(), strict: true}
+		defer c.release()
+		bound, err := c.bind(args, kw)
 		if err != nil {
 			return nil, err
 		}
-		return f(info), nil
-	}
+		info, err := bound[0].(*libtorch.Tensor).Info()
+		if err != nil {
+			return nil, err
+		}
+		return f(info, bound[1:])
+	}})
 }
 
-// sizeAt makes a function that reads one of a tensor's sizes or strides.
-func sizeAt(of func(libtorch.TensorInfo) []int64) func(*libtorch.Mode, []any) (any, error) {
-	return func(m *libtorch.Mode, a []any) (any, error) {
-		t, err := tensorArg(a[0])
-		if err != nil {
-			return nil, err
-		}
-		dim, err := indexNumber(m, a[1])
-		if err != nil {
-			return nil, err
-		}
-		info, err := t.info()
-		if err != nil {
-			return nil, err
-		}
-		sizes := of(info)
+// sizeAt reads one of a tensor's sizes or strides.
+func sizeAt(of func(libtorch.TensorInfo) []int64) func(libtorch.TensorInfo, []any) (any, error) {
+	return func(info libtorch.TensorInfo, rest []any) (any, error) {
+		dim, sizes := rest[0].(int64), of(info)
 		n := int64(len(sizes))
 		if dim < -n || dim >= n {
 			if n == 0 {

@@ -109,7 +109,11 @@ func tensordot(f *frame) any {
 			f.fail(ir.ErrRuntime, "tensordot expects dims >= 0, but got dims=%d", n)
 		}
 	}
-	switch dims := f.arg("dims").(type) {
+	number := f.arg("dims")
+	if b, isBool := number.(bool); isBool {
+		number = asInt(b)
+	}
+	switch dims := number.(type) {
 	case int64:
 		negative(dims)
 		if dims > int64(min(f.t("a", "dim").Dim(), f.t("b", "dim").Dim())) {
@@ -123,6 +127,9 @@ func tensordot(f *frame) any {
 			}
 			for i := range of {
 				of[i] = f.numbers(f.tensor("select.int", dims, 0, i))
+				if dims.Dim() == 1 { // tolist() gives one number, which the parser refuses
+					of[i] = int64(of[i].([]int)[0])
+				}
 			}
 			break
 		}

@@ -182,7 +182,7 @@ func (f *frame) identity(op string, x *Tensor, order any) *Tensor {
 		value = 1
 	case "norm":
 		value = 0
-		if k := kindOf(order); k != notNumber && k != complexKind && math.IsInf(asFloat(order), -1) {
+		if f.holds(order, "eq", math.Inf(-1)) {
 			f.assert(dt.IsFloat(), "input must be floating point, got %v", dt)
 			value = math.Inf(1)
 		}

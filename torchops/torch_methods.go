@@ -84,7 +84,7 @@ func reflected(op string) func(f *frame) any {
 }
 
 func unflatten(f *frame) any {
-	if x, kind := items(f.arg("sizes")); f.arg("sizes") == nil || kind != "" && len(x) == 0 {
+	if !f.truth(f.arg("sizes")) {
 		f.fail(ir.ErrRuntime, "unflatten: sizes must be non-empty")
 	}
 	return f.op("unflatten.int", f.args("self", "dim", "sizes")...)

@@ -83,7 +83,7 @@ func (f *frame) out(op, outOp string, args ...any) any {
 func split(f *frame) any {
 	size := f.arg("split_size")
 	if t, ok := size.(*Tensor); ok && t.Numel() == 1 {
-		whole, err := toInt(f.mode, f.item(t))
+		whole, err := toInt(f.mode, t)
 		mustNot(f.of.name, err)
 		size = whole
 	}
@@ -110,7 +110,7 @@ func broadcastShapesOf(f *frame) any {
 				f.fail(ir.ErrType, "'<' not supported between instances of 'str' and 'int'")
 			}
 			if kindOf(v) != intKind {
-				f.fail(ir.ErrRuntime, "Input shapes should be of type ints, a tuple of ints, or a list of ints, got %s", reprOf(v))
+				f.fail(ir.ErrRuntime, "Input shapes should be of type ints, a tuple of ints, or a list of ints, got %s", textOf(v))
 			}
 			list, kind = []any{v}, "tuple"
 		}

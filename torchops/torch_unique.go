@@ -55,7 +55,7 @@ func unravelIndex(f *frame) any {
 		list, kind = f.iterate(f.arg("shape")), "str"
 	}
 	if kind == "" {
-		if kindOf(f.arg("shape")) != intKind {
+		if k := kindOf(f.arg("shape")); k != intKind && k != boolKind {
 			f.fail(ir.ErrType, "expected 'shape' to be int or sequence of ints, but got <class '%s'>", typeName(f.arg("shape")))
 		}
 		list = []any{f.arg("shape")}
