@@ -46,14 +46,21 @@ type programmer struct {
 	nodes   []*ir.Node
 	values  []any
 	program *randomProgram
-	depth   int // of higher-order operators around
+	depth   int  // of higher-order operators around
+	plain   bool // operators alone, as saved programs have them: neither functions of torch nor methods
+}
+
+func newProgrammer(t *rapid.T) *programmer {
+	p := &programmer{t: t, g: ir.NewGraph(), scope: torch.NewScope()}
+	p.program = &randomProgram{graph: p.g, bodies: map[string]*ir.GraphModule{}}
+	return p
 }
 
 // drawProgram draws a program of operators of torch, methods and Python's operators.
-func drawProgram(t *rapid.T) *randomProgram {
-	p := &programmer{t: t, g: ir.NewGraph(), scope: torch.NewScope()}
+func drawProgram(t *rapid.T) *randomProgram { return newProgrammer(t).draw() }
+
+func (p *programmer) draw() *randomProgram {
 	defer p.scope.Close()
-	p.program = &randomProgram{graph: p.g, bodies: map[string]*ir.GraphModule{}}
 	for range 1 + p.n(4) {
 		p.program.inputs = append(p.program.inputs, p.input())
 	}
@@ -71,6 +78,11 @@ func drawProgram(t *rapid.T) *randomProgram {
 	for range 4 + p.n(24) {
 		p.step()
 	}
+	return p.finish()
+}
+
+// finish ends the program with some of its last values.
+func (p *programmer) finish() *randomProgram {
 	outs := make([]ir.Arg, 1+p.n(4))
 	for i := range outs {
 		outs[i] = p.nodes[len(p.nodes)-1-p.n(min(len(p.nodes), 8))]
@@ -143,6 +155,9 @@ func isSequence(v any) bool {
 // call appends a call of an operator "aten::name.overload", a function "torch.name" or
 // a method ".name", unless it fails; once in a while also then.
 func (p *programmer) call(name string, args ...any) bool {
+	if p.plain && !strings.Contains(name, "::") && !strings.HasPrefix(name, "operator.") {
+		return false
+	}
 	var target *ir.Func
 	switch {
 	case strings.HasPrefix(name, "."):
@@ -219,7 +234,9 @@ type randomInput struct {
 	shape  []int
 	form   inputForm
 	seed   uint64
-	number any // instead of a tensor
+	number any     // instead of a tensor
+	smooth bool    // elements are finite and as weights are
+	over   float64 // of those: they are this and more
 }
 
 type inputForm int
@@ -318,6 +335,10 @@ func (in randomInput) elements(shape []int) *torch.Tensor {
 	data := make([]float64, n)
 	for i := range data {
 		switch {
+		case in.smooth && in.over > 0:
+			data[i] = in.over + r.Float64()
+		case in.smooth:
+			data[i] = r.NormFloat64() / 2
 		case in.dtype == ir.Int64 || in.dtype == ir.Int32 || in.dtype == ir.Bool8:
 			data[i] = float64(r.IntN(4))
 		case r.IntN(40) == 0:
