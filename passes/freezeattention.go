@@ -61,17 +61,23 @@ func (f *freezer) attention(a attention) error {
 	for i, name := range strings.Split(inputs, ", ") {
 		at[name] = i
 	}
+	// by result, since in a match that is replaced an input may be new, from one before,
+	// and nothing be noted of it
+	texts := map[*ir.Node]string{}
 	fits := func(m *rewriter.Match, _, _ *ir.Graph) bool {
-		_, _, ok := a.operator(m, at)
-		return ok
-	}
-	make := func(m *rewriter.Match, _, _ *ir.Graph) (*ir.Graph, error) {
-		mask, scale, _ := a.operator(m, at)
+		mask, scale, ok := a.operator(m, at)
+		if !ok {
+			return false
+		}
 		text := "keys = torch.ops.aten.transpose.int(k, -2, -1)\n"
 		if mask == "inverted" {
 			text += "inverted = torch.ops.aten.logical_not.default(mask)\n"
 		}
-		return function(inputs, text+fmt.Sprintf("return torch.ops.aten.scaled_dot_product_attention.default(q, keys, v, %s, 0.0, False, scale=%s)", mask, ir.Repr(ir.Float(scale))))
+		texts[m.Result[0]] = text + fmt.Sprintf("return torch.ops.aten.scaled_dot_product_attention.default(q, keys, v, %s, 0.0, False, scale=%s)", mask, ir.Repr(ir.Float(scale)))
+		return true
+	}
+	make := func(m *rewriter.Match, _, _ *ir.Graph) (*ir.Graph, error) {
+		return function(inputs, texts[m.Result[0]])
 	}
 	replaced, err := rewriter.Replace(f.module, pattern, rewriter.Commutative(), rewriter.LooseArguments(), rewriter.FilterBy(fits), rewriter.WithFunc(make))
 	return f.fused("attention", replaced, err)

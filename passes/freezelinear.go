@@ -143,13 +143,24 @@ func isOne(a ir.Arg) bool { return a == ir.Int(1) || a == ir.Float(1) }
 
 // fuse finds what follows the layer and can be computed with it.
 func (c *linearCall) fuse() {
-	if add, other := residualOf(c.node); add != nil && other.Before(add) {
+	if add, other := residualOf(c.node); add != nil && other.Before(add) && inRows(add) {
 		c.residual, c.other, c.last = add, other, add
 		return
 	}
 	if a, e := activationOf(c.node); a != nil {
 		c.activation, c.epilogue, c.last = a, e, a
 	}
+}
+
+// inRows reports whether a value lies in rows, as what packed operators return does. A sum
+// lies as its first operand. One of which no strides are noted may lie as it likes.
+func inRows(n *ir.Node) bool {
+	meta, ok := valueOf(n)
+	if !ok || meta.Strides == nil {
+		return ok
+	}
+	format, dense := notedFormat(n)
+	return dense && format == ir.ContiguousFormat
 }
 
 // plain returns the weight as [out, in], which belongs to the caller.

@@ -100,7 +100,11 @@ func (f *freezer) mergeLinear(group []*linearCall, memory *memoryMap) error {
 	if err != nil {
 		return err
 	}
-	args := []ir.Arg{first.input}
+	now, err := bind(first.node)
+	if err != nil {
+		return err
+	}
+	args := []ir.Arg{now["input"]} // which may be a slice of layers that were merged before
 	read, err := f.attribute(first.node, pathOf(first.weight)+"_merged", weight)
 	if err != nil {
 		return err

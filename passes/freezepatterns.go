@@ -111,10 +111,9 @@ func (f *freezer) fusePattern(p *fusion) error {
 	fits := func(m *rewriter.Match, _, _ *ir.Graph) bool { return p.fits == nil || p.fits(m) }
 	make := func(m *rewriter.Match, _, _ *ir.Graph) (*ir.Graph, error) {
 		text := p.replacement
-		if x, ok := m.Inputs[0].(*ir.Node); ok {
-			if meta, ok := valueOf(x); ok && len(meta.Sizes) > 0 {
-				text = strings.ReplaceAll(text, "LAST", meta.Sizes[len(meta.Sizes)-1].String())
-			}
+		// an input may be new, from a match before, and nothing be noted of it
+		if meta, ok := valueOf(m.Result[0]); ok && len(meta.Sizes) > 0 {
+			text = strings.ReplaceAll(text, "LAST", meta.Sizes[len(meta.Sizes)-1].String())
 		}
 		return function(p.inputs, text)
 	}
@@ -180,9 +179,10 @@ func floating(a ir.Arg) bool {
 }
 
 // normOverLast demands of a layer norm that weight and bias are vectors of the last
-// dimension, which is known, and that eps is a number.
+// dimension, which is known, that eps is a number, and that the result lies in rows, as
+// the operator's does.
 func normOverLast(m *rewriter.Match) bool {
-	if _, ok := literal(m.Inputs[3]); !ok || !floating(m.Inputs[0]) {
+	if _, ok := literal(m.Inputs[3]); !ok || !floating(m.Inputs[0]) || !inRows(m.Inputs[0].(*ir.Node)) {
 		return false
 	}
 	x, _ := valueOf(m.Inputs[0].(*ir.Node))
