@@ -71,11 +71,11 @@ func (f *freezer) pass(n, x *ir.Node, why string) error {
 }
 
 // sameValue reports whether n and x are noted as tensors that agree in all but where
-// their memory is.
+// their memory is. What is not known, the strides of packed values say, does not agree.
 func sameValue(n, x *ir.Node) bool {
 	a, known := valueOf(n)
 	b, knownToo := valueOf(x)
-	return known && knownToo && a.DType == b.DType && a.Device == b.Device && a.Layout == b.Layout && a.Layout == ir.Strided &&
+	return known && knownToo && a.DType == b.DType && a.Device == b.Device && a.Layout == b.Layout && a.Layout == ir.Strided && len(a.Strides) == len(a.Sizes) &&
 		sameSizes(a.Sizes, b.Sizes) && sameSizes(a.Strides, b.Strides) && sameSize(a.StorageOffset, b.StorageOffset)
 }
 

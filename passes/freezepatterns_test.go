@@ -1,6 +1,8 @@
 package passes
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -51,36 +53,85 @@ func TestFreezePatterns(t *testing.T) {
 }
 
 func TestFreezeAttention(t *testing.T) {
-	const product = "torch.ops.aten.matmul.default(x, torch.ops.aten.transpose.int(y, -2, -1))"
-	const sdpa = "aten.scaled_dot_product_attention"
+	const op = "torch.ops.aten."
+	const turned, sdpa = op + "transpose.int(y, -2, -1)", "aten.scaled_dot_product_attention"
+	const product = op + "matmul.default(x, " + turned + ")"
 	weigh := func(scores string) string {
-		return "return torch.ops.aten.matmul.default(torch.ops.aten.softmax.int(" + scores + ", -1), z)"
+		return "return " + op + "matmul.default(" + op + "softmax.int(" + scores + ", -1), z)"
 	}
+	const matrices = "q = " + op + "view.default(x, [6, 6, 16])\nk = " + op + "transpose.int(" + op + "reshape.default(y, [6, 6, 16]), 1, 2)\nv = " + op + "reshape.default(z, [6, 6, 16])\n"
 	tests := []struct {
 		name, body string
-		want       []string
+		fused      bool
+		why        string // it is not
 	}{
-		{"divided", weigh(divT + "(" + product + ", 4.0)"), []string{"aten.transpose.int", "aten.transpose.int", sdpa}},
-		{"multiplied, with a mask", weigh(add + "(" + mul + "(" + product + ", 0.25), self.mask)"), []string{"aten.transpose.int", "aten.transpose.int", sdpa}},
-		{"not scaled, with a mask of rows", weigh(add + "(self.rows, " + product + ")"), []string{"aten.transpose.int", "aten.transpose.int", sdpa}},
-		{"hidden places", "h = torch.ops.aten.gt.Scalar(self.mask, 1.0)\n" + weigh("torch.ops.aten.masked_fill.Scalar("+divT+"("+product+", 4.0), h, -inf)"),
-			[]string{"aten.transpose.int", "aten.transpose.int", "aten.logical_not", sdpa}},
-		{"with dropout", "d = torch.ops.aten.dropout.default(torch.ops.aten.softmax.int(" + product + ", -1), 0.1, False)\nreturn torch.ops.aten.matmul.default(d, z)",
-			[]string{"aten.transpose.int", "aten.transpose.int", sdpa}},
-		{"softmax over another dimension", "return torch.ops.aten.matmul.default(torch.ops.aten.softmax.int(" + product + ", -2), z)",
-			[]string{"aten.transpose.int", "aten.matmul", "aten.softmax.int", "aten.matmul"}},
+		{"divided", weigh(divT + "(" + product + ", 4.0)"), true, ""},
+		{"multiplied, with a mask", weigh(add + "(" + mul + "(" + product + ", 0.25), self.mask)"), true, ""},
+		{"not scaled, with a mask of rows", weigh(add + "(self.rows, " + product + ")"), true, ""},
+		{"a mask of heads", weigh(add + "(" + divT + "(" + product + ", 4), self.heads)"), true, ""},
+		{"a mask of places", weigh(add + "(" + divT + "(" + product + ", 4), self.places)"), true, ""},
+		{"divided by a tensor", "s = " + op + "full.default([], 4.0)\n" + weigh(divT+"("+product+", s)"), true, ""},
+		{"multiplied by a tensor of another dtype", "s = " + op + "scalar_tensor.default(0.25, dtype=torch.float64)\n" + weigh(mul+"(s, "+product+")"), true, ""},
+		{"keys permuted", weigh(divT + "(" + op + "matmul.default(x, " + op + "permute.default(y, [0, 1, 3, -2])), 4.0)"), true, ""},
+		{"keys as they come", "k = " + op + "contiguous.default(" + turned + ")\n" + weigh(op+"matmul.default(x, k)"), true, ""},
+		{"queries scaled", weigh(op + "matmul.default(" + divT + "(x, 4.0), " + turned + ")"), true, ""},
+		{"keys scaled", weigh(op + "matmul.default(x, " + op + "transpose.int(" + mul + "(y, 0.25), -1, -2))"), true, ""},
+		{"both scaled, safe softmax", "return " + op + "matmul.default(" + op + "_safe_softmax.default(" + add + "(" + op + "matmul.default(" + op + "mul.Scalar(x, 0.5), " + op + "mul.Scalar(" + turned + ", 0.5)), self.mask), -1), z)", true, ""},
+		{"all before transposed", "q = " + op + "transpose.int(x, 1, 2)\nk = " + op + "permute.default(y, [0, 2, 3, 1])\nv = " + op + "transpose.int(z, 1, 2)\nreturn " + op + "matmul.default(" + op + "softmax.int(" + divT + "(" + op + "matmul.default(q, k), 4.0), -1), v)", true, ""},
+		{"transposed around", "q = " + op + "transpose.int(x, 1, 2)\nk = " + op + "permute.default(y, [0, 2, 3, 1])\nv = " + op + "transpose.int(z, 1, 2)\nr = " + op + "matmul.default(" + op + "softmax.int(" + divT + "(" + op + "matmul.default(q, k), 4.0), -1), v)\n" +
+			"b = " + op + "contiguous.default(" + op + "transpose.int(r, 1, 2))\nreturn " + op + "neg.default(" + op + "view.default(b, [2, 3, -1]))", true, ""},
+		{"viewed", weigh(divT + "(" + product + ", 4.0)")[len("return "):] + "", true, ""},
+		{"hidden places", "h = " + op + "gt.Scalar(self.mask, 0.2)\n" + weigh(op+"masked_fill.Scalar("+divT+"("+product+", 4.0), h, -inf)"), true, ""},
+		{"hidden by a tensor", "h = " + op + "gt.Scalar(self.mask, 0.2)\ns = " + op + "full.default([], -inf)\n" + weigh(op+"masked_fill.Tensor("+divT+"("+product+", 4.0), h, s)"), true, ""},
+		{"where", "h = " + op + "gt.Scalar(self.mask, -0.2)\ns = " + op + "scalar_tensor.default(-inf)\n" + weigh(op+"where.self(h, "+divT+"("+product+", 4.0), s)"), true, ""},
+		{"where not", "h = " + op + "gt.Scalar(self.mask, 0.2)\ns = " + op + "scalar_tensor.default(-inf)\n" + weigh(op+"where.self(h, s, "+divT+"("+product+", 4.0))"), true, ""},
+		{"all hidden by the least number", "h = " + op + "le.Scalar(self.rows, 100.0)\ns = " + op + "full.default([], -3.4028234663852886e+38)\n" + weigh(op+"where.self(h, s, "+divT+"("+product+", 4.0))"), true, ""},
+		{"some shown by the least number", "h = " + op + "gt.Scalar(self.rows, 0.1)\ns = " + op + "full.default([], -3.4028234663852886e+38)\n" + weigh(op+"where.self(h, "+divT+"("+product+", 4.0), s)"), true, ""},
+		{"with dropout", "d = " + op + "dropout.default(" + op + "softmax.int(" + product + ", -1), 0.1, False)\nreturn " + op + "matmul.default(d, z)", true, ""},
+		{"softmax over the fourth dimension", "return " + op + "matmul.default(" + op + "_softmax.default(" + product + ", 3, False), z)", true, ""},
+		{"softmax of float32", "s = " + op + "softmax.int(" + op + "to.dtype(" + product + ", torch.float32), -1, torch.float32)\nreturn " + op + "matmul.default(" + op + "to.dtype(s, torch.float32), z)", true, ""},
+		{"softmax of float64", "s = " + op + "softmax.int(" + op + "to.dtype(" + product + ", torch.float64), -1)\nreturn " + op + "matmul.default(" + op + "to.dtype(s, torch.float32), z)", true, ""},
+		{"matrices", matrices + "return " + op + "bmm.default(" + op + "softmax.int(" + op + "bmm.default(q, k), -1), v)", true, ""},
+		{"matrices, added", matrices + "s = " + op + "baddbmm.default(self.batches, q, k, alpha=0.25)\nreturn " + op + "bmm.default(" + op + "softmax.int(s, -1), v)", true, ""},
+		{"matrices, nothing added", matrices + "s = " + op + "baddbmm.default(self.rows, q, k, beta=0, alpha=0.25)\nreturn " + op + "bmm.default(" + op + "softmax.int(s, -1), v)", true, ""},
+		{"matrices, half added", matrices + "s = " + op + "baddbmm.default(self.rows, q, k, beta=0.5, alpha=0.25)\nreturn " + op + "bmm.default(" + op + "softmax.int(s, -1), v)", false, "its scores are no product"},
+		{"matrices of heads with a mask", matrices + "s = " + op + "view.default(" + op + "bmm.default(q, k), [2, 3, 6, -1])\nm = " + add + "(s, self.mask)\nf = " + op + "view.default(m, [6, 6, 6])\n" +
+			"r = " + op + "bmm.default(" + op + "softmax.int(f, -1), v)\nreturn " + op + "view.default(r, [2, 3, 6, 16])", true, ""},
+		{"decomposed", matrices + "s = " + op + "view.default(" + op + "bmm.default(q, k), [2, 3, 6, 6])\nm = " + add + "(" + divT + "(s, 4.0), self.mask)\nw = " + op + "_softmax.default(m, -1, False)\n" +
+			"e = " + op + "view.default(" + op + "expand.default(w, [2, 3, 6, 6]), [6, 6, 6])\nr = " + op + "bmm.default(e, v)\nreturn " + op + "view.default(r, [2, 3, 6, 16])", true, ""},
+		{"einsum", "s = " + op + "einsum.default('bhqd,bhkd->bhqk', [x, y])\nw = " + op + "softmax.int(" + mul + "(s, 0.25), -1)\nreturn " + op + "einsum.default('bhqk,bhkd->bhqd', [w, z])", true, ""},
+		{"einsum, heads behind places", "s = " + op + "einsum.default('bqhd, bkhd -> bhqk', [x, y])\nw = " + op + "softmax.int(" + add + "(" + mul + "(s, 0.25), self.six), -1)\nreturn " + op + "einsum.default('bhqk,bkhd->bqhd', [w, z])", true, ""},
+		{"einsum, scores turned", "s = " + op + "einsum.default('bhqd,bhkd->bhkq', [x, y])\nw = " + op + "softmax.int(s, -1)\nreturn " + op + "einsum.default('bhqk,bhkd->bhqd', [w, z])", false, "its scores are no product"},
+
+		{"softmax over another dimension", "return " + op + "matmul.default(" + op + "softmax.int(" + product + ", -2), z)", false, "its softmax is not over the last dimension"},
+		{"weights that are read", "w = " + op + "softmax.int(" + product + ", -1)\nreturn (" + op + "matmul.default(w, z), w)", false, ""},
+		{"scores that are read", "s = " + product + "\nreturn (" + op + "matmul.default(" + op + "softmax.int(s, -1), z), s)", false, "its scores are no product"},
+		{"a mask that broadcasts", "o = " + op + "slice.Tensor(x, 0, 0, 1)\n" + "w = " + op + "softmax.int(" + add + "(" + op + "matmul.default(o, " + op + "transpose.int(o, -2, -1)), self.mask), -1)\nreturn " + op + "matmul.default(w, o)", false, "its mask broadcasts the scores"},
+		{"a mask of more dimensions", weigh(add + "(" + product + ", " + op + "unsqueeze.default(self.mask, 0))"), false, ""},
+		{"a mask that is scaled", weigh(mul + "(" + add + "(" + product + ", self.mask), 0.25)"), false, "its scores are no product"},
+		{"a mask twice", weigh(add + "(" + product + ", self.mask, alpha=2)"), false, "its scores are no product"},
+		{"a mask of truth values that is added", "h = " + op + "gt.Scalar(self.mask, 0.2)\n" + weigh(add+"("+product+", h)"), false, "its mask is of another dtype"},
+		{"hidden by -10000", "h = " + op + "gt.Scalar(self.mask, 0.2)\n" + weigh(op+"masked_fill.Scalar("+product+", h, -10000.0)"), false, "its scores are no product"},
+		{"keys of one head", "k = " + op + "slice.Tensor(y, 1, 0, 1)\nv = " + op + "slice.Tensor(z, 1, 0, 1)\nreturn " + op + "matmul.default(" + op + "softmax.int(" + op + "matmul.default(x, " + op + "transpose.int(k, -2, -1)), -1), v)", false, "sizes of query, key and value are broadcast"},
+		{"a value that is written", "s = " + product + "\nw = " + op + "softmax.int(s, -1)\ne = " + op + "select.int(x, 0, 0)\nu = " + op + "mul_.Tensor(e, 1.0)\nreturn " + op + "matmul.default(w, z)", false, "x is written"},
+		{"scaled by a number that is computed", "s = " + op + "mean.default(x)\n" + weigh(mul+"("+product+", s)"), false, "its scores are no product"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			testenv.Libtorch(t)
-			q, k, v := randn(t, 2, 3, 6, 16), randn(t, 2, 3, 6, 16), randn(t, 2, 3, 6, 16)
-			gm := aten(t, tc.body, map[string][]int{"mask": {2, 1, 6, 6}, "rows": {6, 6}}, q, k, v)
-			frozen := freezes(t, gm, [][]*torch.Tensor{{q, k, v}}, WithoutRewrites("fold-constants"))
-			ops := operatorsOf(frozen.Module)
-			if ops[0] == "aten.gt.Scalar" {
-				ops = ops[1:]
+			body := tc.body
+			if tc.name == "viewed" {
+				body = "r = " + strings.TrimPrefix(body, "return ") + "\nv = " + op + "view.default(r, [6, -1])\nreturn " + op + "neg.default(v)"
 			}
-			assert.Equal(t, tc.want, ops, "%s", frozen.Module.Graph())
+			q, k, v := randn(t, 2, 3, 6, 16), randn(t, 2, 3, 6, 16), randn(t, 2, 3, 6, 16)
+			gm := aten(t, body, map[string][]int{"mask": {2, 1, 6, 6}, "rows": {6, 6}, "heads": {3, 1, 1}, "places": {6}, "batches": {6, 6, 6}, "six": {6, 3, 3}}, q, k, v)
+			for _, opts := range [][]FreezeOption{{WithoutRewrites("fold-constants")}, nil} {
+				frozen := freezes(t, gm, [][]*torch.Tensor{{q, k, v}}, opts...)
+				ops := operatorsOf(frozen.Module)
+				assert.Equal(t, tc.fused, slices.Contains(ops, sdpa), "%s\n%s", frozen.Report, frozen.Module.Graph())
+				assert.Equal(t, tc.fused, !slices.Contains(ops, "aten.softmax.int") && !slices.Contains(ops, "aten._softmax") && !slices.Contains(ops, "aten._safe_softmax"))
+				assert.Contains(t, frozen.Report.String(), tc.why)
+			}
 		})
 	}
 }
