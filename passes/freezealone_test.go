@@ -62,6 +62,12 @@ var alones = []alone{
 	{"fuse-attention", "divided", "k = torch.ops.aten.transpose.int(y, -2, -1)\np = torch.ops.aten.matmul.default(x, k)\ns = torch.ops.aten.div.Tensor(p, 4.0)\n" + weighted, nil, heads, true},
 	{"fuse-attention", "multiplied, with a mask", "k = torch.ops.aten.transpose.int(y, -2, -1)\np = torch.ops.aten.matmul.default(x, k)\nf = torch.ops.aten.mul.Tensor(p, 0.25)\n" +
 		"s = torch.ops.aten.add.Tensor(f, self.mask)\n" + weighted, map[string][]int{"mask": {6, 6}}, heads, true},
+	{"fuse-attention", "hidden places", "k = torch.ops.aten.transpose.int(y, -2, -1)\nq = torch.ops.aten.div.Tensor(x, 4.0)\np = torch.ops.aten.matmul.default(q, k)\nh = torch.ops.aten.gt.Scalar(self.mask, 0.3)\n" +
+		"s = torch.ops.aten.masked_fill.Scalar(p, h, -inf)\n" + weighted, map[string][]int{"mask": {6, 6}}, heads, true},
+	{"fuse-attention", "matrices of heads", "q = torch.ops.aten.view.default(x, [-1, 6, 16])\nk = torch.ops.aten.transpose.int(torch.ops.aten.reshape.default(y, [-1, 6, 16]), 1, 2)\nv = torch.ops.aten.reshape.default(z, [-1, 6, 16])\n" +
+		"s = torch.ops.aten.view.default(torch.ops.aten.bmm.default(q, k), [-1, 3, 6, 6])\nm = torch.ops.aten.add.Tensor(s, self.mask)\nw = torch.ops.aten._softmax.default(m, -1, False)\n" +
+		"e = torch.ops.aten.view.default(w, [-1, 6, 6])\nr = torch.ops.aten.bmm.default(e, v)\nreturn torch.ops.aten.view.default(r, [-1, 3, 6, 16])", map[string][]int{"mask": {6, 6}}, heads, true},
+	{"fuse-attention", "einsum", "s = torch.ops.aten.einsum.default('bqhd,bkhd->bhqk', [x, y])\nw = torch.ops.aten.softmax.int(torch.ops.aten.mul.Tensor(s, 0.25), -1)\nreturn torch.ops.aten.einsum.default('bhqk,bkhd->bqhd', [w, z])", nil, heads, true},
 	{"fuse-patterns", "layer norm", "d = torch.ops.aten.sub.Tensor(x, torch.ops.aten.mean.dim(x, [-1], True))\nv = torch.ops.aten.mean.dim(torch.ops.aten.pow.Tensor_Scalar(d, 2), [-1], True)\n" +
 		"r = torch.ops.aten.sqrt.default(torch.ops.aten.add.Tensor(v, 1e-05))\nn = torch.ops.aten.mul.Tensor(torch.ops.aten.div.Tensor(d, r), self.b)\nreturn torch.ops.aten.add.Tensor(n, self.b2)", linears, rows, true},
 	{"fuse-patterns", "gelu", "e = torch.ops.aten.erf.default(torch.ops.aten.div.Tensor(x, 1.4142135623730951))\no = torch.ops.aten.add.Tensor(e, 1)\nh = torch.ops.aten.mul.Tensor(x, 0.5)\nreturn torch.ops.aten.mul.Tensor(h, o)", nil, rows, true},
@@ -76,6 +82,11 @@ var alones = []alone{
 		"return torch.ops.aten.conv2d.default(r, self.dw, None, [2, 2], [1, 1], [1, 1], 8)", convs, images, false},
 	{"fuse-cudnn", "relu", "c = torch.ops.aten.conv2d.default(x, self.w, self.b, [1, 1], [1, 1])\nreturn torch.ops.aten.relu.default(c)", convs, images, false},
 	{"merge-linears", "query and key", "q = torch.ops.aten.linear.default(x, self.w, self.b)\nk = torch.ops.aten.linear.default(x, self.w2, self.b2)\nreturn torch.ops.aten.mul.Tensor(q, k)", linears, rows, false},
+	{"merge-linears", "a bias on some", "q = torch.ops.aten.linear.default(x, self.w, self.b)\nk = torch.ops.aten.linear.default(x, self.w2)\np = torch.ops.aten.mul.Tensor(q, k)\nreturn torch.ops.aten.linear.default(p, self.w, self.b2)", linears, rows, false},
+	{"pack-convolutions", "a line", "c = torch.ops.aten.conv1d.default(x, self.lw, self.b, [1], [1])\na = torch.ops.aten.add.Tensor(c, x)\nr = torch.ops.aten.relu.default(a)\nreturn torch.ops.aten.conv1d.default(r, self.lw, None, [2])",
+		map[string][]int{"lw": {8, 8, 3}, "b": {8}}, [][]int{{batch, 8, 17}}, false},
+	{"pack-convolutions", "three dimensions", "c = torch.ops.aten.conv3d.default(x, self.vw, self.b, [1, 1, 1], [1, 1, 1])\nr = torch.ops.aten.gelu.default(c)\nreturn torch.ops.aten.conv_transpose3d.input(r, self.vw, None, [2, 2, 2])",
+		map[string][]int{"vw": {8, 8, 3, 3, 3}, "b": {8}}, [][]int{{batch, 8, 4, 5, 6}}, false},
 	{"pack-linears", "gelu", "l = torch.ops.aten.linear.default(x, self.w, self.b)\ng = torch.ops.aten.gelu.default(l)\nr = torch.ops.aten.linear.default(g, self.w2)\nreturn torch.ops.aten.add.Tensor(r, x)", linears, rows, false},
 }
 

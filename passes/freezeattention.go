@@ -630,15 +630,7 @@ func (f *freezer) fuseOne(a *attention, memory *memoryMap) error {
 	// the operator's result lies as the query does
 	meta, _ = valueOf(at)
 	if canBeSliced(memory, at) {
-		for _, member := range memory.members[at] {
-			if member.Func() == viewOp {
-				_ = member.SetTarget(reshapeOp) // takes the same
-			}
-			if meta, known := valueOf(member); known && !ownLayout[member.Func()] {
-				meta.Strides = nil
-				member.Meta().Set(ir.MetaVal, meta)
-			}
-		}
+		takeAnyStrides(memory, at)
 		meta.Strides = nil
 	} else {
 		last = call("aten::contiguous", last)

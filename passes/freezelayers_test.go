@@ -2,6 +2,7 @@ package passes
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -178,6 +179,14 @@ func TestFreezeMergesLinears(t *testing.T) {
 	}{
 		{"query, key and value", "return " + add + "(" + mul + "(" + view(q) + ", " + view(k) + "), " + view(v) + ")", 1},
 		{"views across rows", "return " + add + "(torch.ops.aten.view.default(" + q + ", [-1, 16]), torch.ops.aten.view.default(" + k + ", [-1, 16]))", 1},
+		{"a bias on some", "return " + mul + "(" + mul + "(" + q + ", torch.ops.aten.linear.default(x, self.w2)), torch.ops.aten.linear.default(x, self.w3, self.b3))", 1},
+		{"no bias", "return " + mul + "(torch.ops.aten.linear.default(x, self.w), torch.ops.aten.linear.default(x, self.w2))", 1},
+		{"one weight twice", "return " + mul + "(torch.ops.aten.relu6.default(" + q + "), torch.ops.aten.neg.default(torch.ops.aten.linear.default(x, self.w)))", 0},
+		{"one weight twice, not fused", "return " + mul + "(torch.ops.aten.neg.default(" + q + "), torch.ops.aten.neg.default(torch.ops.aten.linear.default(x, self.w)))", 1},
+		{"layers of other sizes", "return torch.ops.aten.cat.default([" + q + ", torch.ops.aten.linear.default(x, self.small, self.bs)], -1)", 1},
+		{"decomposed", "i = torch.ops.aten.view.default(x, [-1, 16])\no = torch.ops.aten.addmm.default(self.b, i, torch.ops.aten.t.default(self.w))\nj = torch.ops.aten.view.default(x, [-1, 16])\n" +
+			"p = torch.ops.aten.mm.default(j, torch.ops.aten.permute.default(self.w2, [1, 0]))\nreturn " + mul + "(torch.ops.aten.view.default(o, [3, -1, 16]), torch.ops.aten.view.default(p, [3, -1, 16]))", 1},
+		{"another input", "return " + mul + "(" + q + ", torch.ops.aten.linear.default(torch.ops.aten.neg.default(x), self.w2, self.b2))", 0},
 		{"results", "return (" + q + ", " + k + ")", 0},
 		{"with an activation", "return " + add + "(torch.ops.aten.relu.default(" + q + "), torch.ops.aten.relu.default(" + k + "))", 0},
 		{"written", "v = " + q + "\na = torch.ops.aten.select.int(v, 0, 0)\ns = torch.ops.aten.add_.Tensor(a, 1.0)\nreturn " + mul + "(" + k + ", v)", 0},
@@ -186,11 +195,36 @@ func TestFreezeMergesLinears(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			testenv.Libtorch(t)
 			x, longer := randn(t, 3, 5, 16), randn(t, 3, 9, 16)
-			gm := aten(t, tc.body, map[string][]int{"w": {16, 16}, "b": {16}, "w2": {16, 16}, "b2": {16}, "w3": {16, 16}, "b3": {16}}, x)
+			gm := aten(t, tc.body, map[string][]int{"w": {16, 16}, "b": {16}, "w2": {16, 16}, "b2": {16}, "w3": {16, 16}, "b3": {16}, "small": {6, 16}, "bs": {6}}, x)
 			frozen := freezes(t, gm, [][]*torch.Tensor{{x}, {longer}})
 			assert.Equal(t, tc.merged, frozen.Report.Count("merge-linears"), "%s\n%s", frozen.Report, frozen.Module.Graph())
 		})
 	}
+}
+
+// The gates of a llama's layer are merged, though one of them has an activation, where
+// that is measured to be faster.
+func TestFreezeMergesGates(t *testing.T) {
+	testenv.Libtorch(t)
+	x := randn(t, 3, 5, 16)
+	gm := aten(t, "a = torch.ops.aten.silu.default(torch.ops.aten.linear.default(x, self.gate))\nb = torch.ops.aten.linear.default(x, self.up)\nreturn torch.ops.aten.linear.default("+mul+"(a, b), self.down)",
+		map[string][]int{"gate": {24, 16}, "up": {24, 16}, "down": {16, 24}}, x)
+	c := NewChoices()
+	freezes(t, gm, [][]*torch.Tensor{{x}}, WithChoices(c))
+	merged := 0
+	for key, choice := range c.chosen {
+		if strings.HasPrefix(key, "merged linears") {
+			assert.Len(t, choice.Nanos, 2)
+			merged++
+			for _, way := range []string{waySingle, wayMerged} {
+				choice.Way = way
+				c.chosen[key] = choice
+				frozen := freezes(t, gm, [][]*torch.Tensor{{x}, {randn(t, 2, 9, 16)}}, WithChoices(c))
+				assert.Equal(t, way == wayMerged, frozen.Report.Count("merge-linears") == 1, "%s", frozen.Report)
+			}
+		}
+	}
+	assert.Equal(t, 1, merged)
 }
 
 func TestFreezeToBFloat16(t *testing.T) {

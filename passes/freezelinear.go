@@ -290,17 +290,13 @@ func (c *linearCall) ways(m *measured) error {
 		m.way(wayMKL, "mkl::_mkl_linear", input, m.call("mkl::_mkl_reorder_linear_weight", w, c.rows), w, bias, c.rows)
 		unfused = append(unfused, wayMKL)
 	}
-	var scalars []any
-	for _, s := range c.epilogue.scalars.All() {
-		scalars = append(scalars, torch.FromArg(s))
-	}
 	if c.residual != nil {
 		m.way(wayPacked, "mkldnn::_linear_pointwise.binary", input, other, packed, bias, "add")
 		for _, name := range unfused {
 			m.then(name, "aten::add.Tensor", other, other)
 		}
 	} else {
-		m.way(wayPacked, "mkldnn::_linear_pointwise", input, packed, bias, c.epilogue.attr, scalars, c.epilogue.algorithm)
+		m.way(wayPacked, "mkldnn::_linear_pointwise", input, packed, bias, c.epilogue.attr, c.scalars(), c.epilogue.algorithm)
 		if c.activation != nil {
 			for _, name := range unfused {
 				m.then(name, c.activation.Func().Op(), append([]any{other}, c.activationArgs()...)...)
@@ -308,6 +304,15 @@ func (c *linearCall) ways(m *measured) error {
 		}
 	}
 	return m.err
+}
+
+// scalars are the parameters of what is computed with the layer.
+func (c *linearCall) scalars() []any {
+	scalars := []any{}
+	for _, s := range c.epilogue.scalars.All() {
+		scalars = append(scalars, torch.FromArg(s))
+	}
+	return scalars
 }
 
 // activationArgs are the operands of the activation behind the value.

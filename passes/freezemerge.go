@@ -2,47 +2,51 @@ package passes
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 // mergeLinears computes linear layers of one input, the query, key and value of
-// attention say, as one layer whose result is sliced, where that was measured to be
-// faster.
+// attention or the two gates of a llama's layer say, as one layer whose result is
+// sliced, where that was measured to be faster.
 func (f *freezer) mergeLinears() error {
-	var order []*ir.Node
-	groups := map[*ir.Node][]*linearCall{} // by input
+	var order []string
+	groups := map[string][]*linearCall{} // by input
 	memory := mapMemory(f.module)
 	for n := range f.graph.Nodes() {
 		c, _ := f.linear(n)
-		if c == nil || c.transposed || !canBeSliced(memory, n) {
+		if c == nil || !canBeSliced(memory, n) {
 			continue
 		}
-		if c.fuse(); c.last != n {
-			continue // what is fused with it saves more
+		// the addition of a residual saves more than merging; an activation may, where
+		// nothing is measured it is taken to
+		if c.fuse(); c.residual != nil || c.activation != nil && f.choices.fixed != "" {
+			continue
 		}
-		if groups[c.input] == nil {
-			order = append(order, c.input)
+		input := inputKey(memory, c.input)
+		if groups[input] == nil {
+			order = append(order, input)
 		}
-		groups[c.input] = append(groups[c.input], c)
+		groups[input] = append(groups[input], c)
 	}
 	for _, input := range order {
-		for _, group := range mergeable(groups[input]) {
-			if len(group) < 2 {
-				continue
-			}
-			choice, err := f.choices.choose(mergedKey(group), f.threads, func(m *measured) error { return mergedWays(m, group) })
-			if err != nil {
-				return fmt.Errorf("%s: %w", input, err)
-			}
-			if choice.Way == waySingle {
-				f.kept(group[0].node, "%d layers: %s", len(group), choice)
-				continue
-			}
-			if err := f.mergeLinear(group, memory); err != nil {
-				return fmt.Errorf("%s: %w", input, err)
-			}
+		group := groups[input]
+		if len(group) < 2 {
+			continue
+		}
+		first := group[0].node
+		choice, err := f.choices.choose(mergedKey(group), f.threads, func(m *measured) error { return mergedWays(m, group) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", first, err)
+		}
+		if choice.Way == waySingle {
+			f.kept(first, "%d layers: %s", len(group), choice)
+			continue
+		}
+		if err := f.mergeLinear(group, memory); err != nil {
+			return fmt.Errorf("%s: %w", first, err)
 		}
 	}
 	return nil
@@ -54,18 +58,21 @@ const (
 	wayMerged = "merged"
 )
 
-// mergeable splits layers of one input into those that can be merged: all with a bias, or
-// all without.
-func mergeable(group []*linearCall) [][]*linearCall {
-	var with, without []*linearCall
-	for _, c := range group {
-		if c.biasTensor != nil {
-			with = append(with, c)
-		} else {
-			without = append(without, c)
-		}
+// inputKey tells inputs apart. A view of a value is the same as another by the same
+// call, as layers have theirs in decomposed programs.
+func inputKey(m *memoryMap, n *ir.Node) string {
+	if n.Op() != ir.CallFunction || !stridedViews[n.Func()] || m.is(m.written, n) {
+		return n.Name()
 	}
-	return [][]*linearCall{with, without}
+	var b strings.Builder
+	b.WriteString(n.Func().Op())
+	for _, a := range n.Args() {
+		b.WriteString(" " + ir.Repr(a))
+	}
+	for _, k := range n.Kwargs() {
+		b.WriteString(" " + k.Name + "=" + ir.Repr(k.Value))
+	}
+	return b.String()
 }
 
 var viewOp, reshapeOp = ir.OverloadOf("aten::view"), ir.OverloadOf("aten::reshape")
@@ -87,18 +94,44 @@ func canBeSliced(m *memoryMap, n *ir.Node) bool {
 	return true
 }
 
+// takeAnyStrides makes what reads n, for which canBeSliced holds, ready for a value
+// that lies otherwise.
+func takeAnyStrides(m *memoryMap, n *ir.Node) {
+	for _, member := range m.members[n] {
+		if member.Func() == viewOp {
+			_ = member.SetTarget(reshapeOp) // takes the same
+		}
+		if meta, known := valueOf(member); known && !ownLayout[member.Func()] {
+			meta.Strides = nil
+			member.Meta().Set(ir.MetaVal, meta)
+		}
+	}
+}
+
 // mergeLinear makes one layer of several, at the place of the first.
 func (f *freezer) mergeLinear(group []*linearCall, memory *memoryMap) error {
 	first := group[0]
+	c := calculator{}
+	defer c.close()
 	weights, biases := make([]*torch.Tensor, len(group)), make([]*torch.Tensor, len(group))
-	total := int64(0)
-	for i, c := range group {
-		weights[i], biases[i] = c.t, c.biasTensor
-		total += c.out
+	total, bias := int64(0), (*linearCall)(nil) // one that has a bias
+	for i, l := range group {
+		w, err := l.plain()
+		if err != nil {
+			return err
+		}
+		c.temporaries = append(c.temporaries, w)
+		weights[i], biases[i] = w, l.biasTensor
+		if l.biasTensor == nil {
+			biases[i] = c.call("aten::zeros", []int64{l.out}, torch.Kw("dtype", l.t.DType()))
+		} else if bias == nil {
+			bias = l
+		}
+		total += l.out
 	}
-	weight, err := tensor("aten::cat", weights)
-	if err != nil {
-		return err
+	weight := c.keep("aten::cat", weights)
+	if c.err != nil {
+		return c.err
 	}
 	now, err := bind(first.node)
 	if err != nil {
@@ -110,12 +143,12 @@ func (f *freezer) mergeLinear(group []*linearCall, memory *memoryMap) error {
 		return err
 	}
 	args = append(args, read)
-	if first.biasTensor != nil {
-		bias, err := tensor("aten::cat", biases)
-		if err != nil {
-			return err
+	if bias != nil {
+		t := c.keep("aten::cat", biases)
+		if c.err != nil {
+			return c.err
 		}
-		if read, err = f.attribute(first.node, pathOf(first.bias)+"_merged", bias); err != nil {
+		if read, err = f.attribute(first.node, pathOf(bias.bias)+"_merged", t); err != nil {
 			return err
 		}
 		args = append(args, read)
@@ -137,11 +170,8 @@ func (f *freezer) mergeLinear(group []*linearCall, memory *memoryMap) error {
 			return err
 		}
 		start += c.out
-		for _, member := range memory.members[c.node] {
-			if member.Func() == viewOp {
-				_ = member.SetTarget(reshapeOp) // takes the same
-			}
-		}
+		takeAnyStrides(memory, c.node)
+		slice.Meta().CopyFrom(c.node.Meta())
 		if err := f.replace(c.node, slice); err != nil {
 			return err
 		}
@@ -150,26 +180,31 @@ func (f *freezer) mergeLinear(group []*linearCall, memory *memoryMap) error {
 }
 
 func mergedKey(group []*linearCall) string {
-	outs := make([]int64, len(group))
+	parts := make([]string, len(group))
 	for i, c := range group {
-		outs[i] = c.out
+		parts[i] = fmt.Sprintf("%d bias %t %s %s", c.out, c.biasTensor != nil, c.epilogue.attr, c.epilogue.algorithm)
 	}
-	return fmt.Sprintf("merged linears of %s, rows %d, %d to %v, bias %t", group[0].t.DType(), group[0].rows, group[0].in, outs, group[0].biasTensor != nil)
+	return fmt.Sprintf("merged linears of %s, rows %d, %d to %s", group[0].t.DType(), group[0].rows, group[0].in, strings.Join(parts, ", "))
 }
 
-// mergedWays measures packed layers one by one, and one of all. Where packing does not
-// pay it is not made later; what is compared, calls of one size against one of
-// several, is the same.
+// mergedWays measures packed layers one by one, with activations in them, and one of
+// all, with activations behind it. Where packing does not pay it is not made later; what
+// is compared, calls of one size against one of several, is the same.
 func mergedWays(m *measured, group []*linearCall) error {
-	first := group[0]
-	input := m.call("aten::rand", []int64{first.rows, first.in}, torch.Kw("dtype", first.t.DType()))
-	total := int64(0)
+	first, dtype := group[0], torch.Kw("dtype", group[0].t.DType())
+	input := m.call("aten::rand", []int64{first.rows, first.in}, dtype)
+	total, bias := int64(0), any(nil)
 	for i, c := range group {
 		total += c.out
-		weight := m.call("mkldnn::_reorder_linear_weight", c.t, c.rows)
-		args := []any{input, weight, nil, "none", []any{}, ""}
+		weight, err := c.packWeight()
+		if err != nil {
+			return err
+		}
+		m.temporaries = append(m.temporaries, weight)
+		args := []any{input, weight, nil, c.epilogue.attr, c.scalars(), c.epilogue.algorithm}
 		if c.biasTensor != nil {
 			args[2] = m.call("aten::contiguous", c.biasTensor)
+			bias = c.biasTensor
 		}
 		if i == 0 {
 			m.way(waySingle, "mkldnn::_linear_pointwise", args...)
@@ -177,11 +212,18 @@ func mergedWays(m *measured, group []*linearCall) error {
 			m.then(waySingle, "mkldnn::_linear_pointwise", args...)
 		}
 	}
-	weight := m.call("mkldnn::_reorder_linear_weight", m.call("aten::rand", []int64{total, first.in}, torch.Kw("dtype", first.t.DType())), first.rows)
-	var bias any
-	if first.biasTensor != nil {
-		bias = m.call("aten::rand", []int64{total}, torch.Kw("dtype", first.t.DType()))
+	weight := m.call("mkldnn::_reorder_linear_weight", m.call("aten::rand", []int64{total, first.in}, dtype), first.rows)
+	if bias != nil {
+		bias = m.call("aten::rand", []int64{total}, dtype)
 	}
 	m.way(wayMerged, "mkldnn::_linear_pointwise", input, weight, bias, "none", []any{}, "")
+	result, start := m.call("aten::rand", []int64{first.rows, total}, dtype), int64(0)
+	for _, c := range group {
+		if c.activation != nil {
+			slice := m.call("aten::slice.Tensor", result, 1, start, start+c.out)
+			m.then(wayMerged, c.activation.Func().Op(), append([]any{slice}, c.activationArgs()...)...)
+		}
+		start += c.out
+	}
 	return m.err
 }
