@@ -133,11 +133,11 @@ func (f *freezer) mergeLinear(group []*linearCall, memory *memoryMap) error {
 	if c.err != nil {
 		return c.err
 	}
-	now, err := bind(first.node)
-	if err != nil {
-		return err
+	now, why := f.linear(first.node)
+	if now == nil {
+		return ir.Errorf(ir.ErrRuntime, "expected a linear layer, got %s: %s", first.node, why)
 	}
-	args := []ir.Arg{now["input"]} // which may be a slice of layers that were merged before
+	args := []ir.Arg{now.input} // which may be a slice of layers that were merged before
 	read, err := f.attribute(first.node, pathOf(first.weight)+"_merged", weight)
 	if err != nil {
 		return err
