@@ -27,6 +27,7 @@ type handle struct {
 type cell struct {
 	*remains
 	state atomic.Uint64 // the turn in the upper half; below, calls that use it, times two, plus one once it is closed
+	shelf uint8         // where it stands between two handles
 }
 
 // remains is what freeing takes. It does not refer to the cell, or the cell would
@@ -50,29 +51,38 @@ const (
 	kindWaiting // a tensor that was closed; see cell.end
 )
 
-// cells are those that no handle has. A reference may wait in one.
-var cells = sync.Pool{New: func() any {
-	c := &cell{remains: new(remains)}
-	runtime.AddCleanup(c, sweep, c.remains)
-	return c
-}}
+// shelves hold the cells that no handle has, of the first result of calls and of each
+// further one: a pool gives back one object fast, and more than that slowly. A
+// reference may wait in a cell.
+var shelves [maxCells]sync.Pool
+
+func init() {
+	for i := range shelves {
+		shelves[i].New = func() any {
+			c := &cell{remains: new(remains), shelf: uint8(i)}
+			runtime.AddCleanup(c, sweep, c.remains)
+			return c
+		}
+	}
+}
 
 // own makes h the owner of a reference.
 func (h *handle) own(what remains) {
-	c := cells.Get().(*cell)
+	c := shelves[0].Get().(*cell)
 	if c.impl != 0 {
 		C.tfx_tensor_release(C.uint64_t(c.impl))
 	}
-	h.ownIn(c, what)
+	h.hold(c, what)
+	if what.kind < kindPlan {
+		born(what.bytes, what.small)
+	}
 }
 
-// ownIn is own in a cell in which nothing waits.
-func (h *handle) ownIn(c *cell, what remains) {
+// hold makes h the handle of what a cell, in which nothing waits, gets to hold. It is
+// followed by born.
+func (h *handle) hold(c *cell, what remains) {
 	*c.remains = what
 	h.cell, h.turn = c, uint32(c.state.Load()>>32)
-	if what.kind < kindPlan {
-		born(what.bytes)
-	}
 }
 
 // sweep is the net under Close.
@@ -114,23 +124,32 @@ func (what *remains) free() {
 func (what *remains) forget() {
 	profileRemove(what.key)
 	if what.kind < kindPlan {
-		died(what.bytes)
+		died(what.bytes, what.small)
 	}
 }
 
-// end frees what a closed handle held. A small tensor waits in the cell for the call that
-// makes the next handle, and is given back by its crossing: what waits is no more than
-// was open at once and small, which C's allocator would keep too, and not beyond a
-// collection.
+// end frees what a closed handle held, and offers the cell to the next one.
 func (c *cell) end() {
-	if c.small {
-		c.forget()
-		c.kind = kindWaiting
-	} else {
-		c.free()
-		c.impl = 0
-	}
+	c.leave()
 	c.next()
+}
+
+// leave frees what a closed handle held, and reports whether anything is free at once. A
+// small tensor waits in the cell for the call that makes the next handle, and is
+// given back by its crossing: what waits is no more than was open at once and small,
+// which C's allocator would keep too, and not beyond a collection.
+func (c *cell) leave() (freed bool) {
+	if c.small {
+		if c.key != 0 {
+			profileRemove(c.key)
+		}
+		died(c.bytes, true)
+		c.kind = kindWaiting
+		return false
+	}
+	c.free()
+	c.impl = 0
+	return true
 }
 
 // ended is end where the bridge has given the reference back.
@@ -148,7 +167,7 @@ func (c *cell) next() {
 		return // no number is left; the cell stays closed
 	}
 	c.state.Store((turn + 1) << 32)
-	cells.Put(c)
+	shelves[c.shelf].Put(c)
 }
 
 // Close gives the reference back. A second Close does nothing. The error is always
@@ -158,6 +177,21 @@ func (h *handle) Close() error {
 	if c == nil {
 		return nil
 	}
+	// its turn is over at once where nobody uses it, and the cell is nobody's then
+	if h.turn == math.MaxUint32 || !c.state.CompareAndSwap(uint64(h.turn)<<32, uint64(h.turn+1)<<32) {
+		return h.closeUsed()
+	}
+	freed := c.leave()
+	shelves[c.shelf].Put(c)
+	if freed {
+		collectReleased()
+	}
+	return nil
+}
+
+// closeUsed closes a handle that a call uses, which ends with it.
+func (h *handle) closeUsed() error {
+	c := h.cell
 	for {
 		s := c.state.Load()
 		if uint32(s>>32) != h.turn || s&1 != 0 {
@@ -166,12 +200,9 @@ func (h *handle) Close() error {
 		if !c.state.CompareAndSwap(s, s|1) {
 			continue
 		}
-		if s&^(math.MaxUint32<<32) == 0 {
-			freed := !c.small
+		if uint32(s) == 0 {
 			c.end()
-			if freed {
-				collectReleased()
-			}
+			collectReleased()
 		}
 		return nil
 	}

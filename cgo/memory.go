@@ -285,7 +285,13 @@ func forget(id uint64) *loan {
 // collectReleased ends the loans whose storage libtorch has dropped. It runs after
 // everything that may drop one; the look at the counter is all that it costs then.
 func collectReleased() {
-	for loaded.released != nil && atomic.LoadUint64(loaded.released) != 0 {
+	if loaded.released != nil && atomic.LoadUint64(loaded.released) != 0 {
+		endLoans()
+	}
+}
+
+func endLoans() {
+	for atomic.LoadUint64(loaded.released) != 0 {
 		var ids [32]uint64
 		n := C.tfx_collect((*C.uint64_t)(unsafe.Pointer(&ids)), C.uint64_t(len(ids)))
 		for _, id := range ids[:n] {

@@ -86,6 +86,7 @@ func (p *Prepared) Call(m *Mode, result *Tensor, last uint, tensors ...*Tensor) 
 		}
 	}
 	var r Results
+	r.n = 1
 	r.bring(1, &waiting)
 	dropped[drops] = waiting[0]
 	slots.acquire()

@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"math"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -16,7 +17,8 @@ import (
 type SlotCall struct {
 	op      *Operator
 	handle  uint64
-	results int // how many cells a call brings for them
+	results int           // how many cells a call brings for them, of a list none
+	listed  *atomic.Int32 // of a list: how many the last call could have used
 }
 
 // An Argument says how a [SlotCall] makes one argument of its operator.
@@ -77,11 +79,11 @@ func (o *Operator) PrepareSlots(args []Argument) (p *SlotCall, ok bool) {
 		r.done()
 		return nil, false
 	}
-	results := min(len(o.schema.Returns), maxCells)
-	if results == 1 && o.schema.Returns[0].Type.Kind == ir.TypeList {
-		results = maxCells
+	p = &SlotCall{op: o, handle: r.words[0], results: min(len(o.schema.Returns), maxCells)}
+	if p.results == 1 && o.schema.Returns[0].Type.Kind == ir.TypeList {
+		p.results, p.listed = 0, new(atomic.Int32)
 	}
-	return &SlotCall{o, r.words[0], results}, true
+	return p, true
 }
 
 // Operator returns what is called.
@@ -168,6 +170,10 @@ func (s *Slots) Drop() {
 // Ordinary reports whether calls in a mode are those of a [SlotCall]: without
 // gradients, on this thread, observed by nobody.
 func (m *Mode) Ordinary() bool {
+	return m == nil && entered.Load() == 0 || m.ordinary()
+}
+
+func (m *Mode) ordinary() bool {
 	m = m.current()
 	return m == nil || m.isDefault()
 }
@@ -177,9 +183,14 @@ func (m *Mode) Ordinary() bool {
 // are those of [Operator.Call].
 func (p *SlotCall) Call(s *Slots, r *Results) error {
 	var waiting [maxCells]uint64
-	r.bring(p.results, &waiting)
+	r.n = p.results
+	if p.listed != nil {
+		r.n = int(p.listed.Load())
+	}
+	n := r.n
+	r.bring(n, &waiting)
 	slots.acquire()
-	C.tfx_call_prepared(C.uint64_t(p.handle), (*C.uint64_t)(unsafe.Pointer(&s.words)), C.uint64_t(s.n), (*C.uint64_t)(unsafe.Pointer(&waiting)), C.uint64_t(p.results),
+	C.tfx_call_prepared(C.uint64_t(p.handle), (*C.uint64_t)(unsafe.Pointer(&s.words)), C.uint64_t(s.n), (*C.uint64_t)(unsafe.Pointer(&waiting)), C.uint64_t(n),
 		(*C.uint64_t)(unsafe.Pointer(&r.words)), resultWords, &r.out)
 	slots.release()
 	for _, c := range s.used[:s.inUse] {
@@ -190,7 +201,21 @@ func (p *SlotCall) Call(s *Slots, r *Results) error {
 		return r.fail(p)
 	}
 	r.emptied()
+	if p.listed != nil {
+		p.expect(r, n)
+	}
 	return nil
+}
+
+// expect remembers how long a list was, where that is news.
+func (p *SlotCall) expect(r *Results, expected int) {
+	got := maxCells
+	if r.out.heap == 0 {
+		got = min(int(r.words[0]>>8), maxCells)
+	}
+	if got != expected {
+		p.listed.Store(int32(got))
+	}
 }
 
 // Results are what one call returned: values to be taken one after another, then
@@ -209,13 +234,12 @@ const small = 1 << 63
 // maxCells is how many cells a call brings at most.
 const maxCells = 4
 
-// bring takes n cells, and lists the references that wait in them.
+// bring takes the n cells of a call, and lists the references that wait in them.
 func (r *Results) bring(n int, waiting *[maxCells]uint64) {
 	for i := range n {
-		c := cells.Get().(*cell)
+		c := shelves[i].Get().(*cell)
 		r.cells[i], waiting[i] = c, c.impl
 	}
-	r.n = n
 }
 
 // emptied says that the call has given back what waited.
@@ -227,7 +251,7 @@ func (r *Results) emptied() {
 
 func (r *Results) putBack() {
 	for ; r.n > 0; r.n-- {
-		cells.Put(r.cells[r.n-1])
+		shelves[r.n-1].Put(r.cells[r.n-1])
 	}
 }
 
@@ -252,25 +276,32 @@ func (r *Results) next() uint64 {
 
 // Tensor makes t, which must be zero, a handle of the next tensor; it stays zero for
 // an undefined one.
-func (r *Results) Tensor(t *Tensor) {
-	if r.next()&0xff == C.TFX_TENSOR {
-		r.Item(t)
-	}
-}
+func (r *Results) Tensor(t *Tensor) { r.take(t, true) }
 
 // Item is Tensor for one of a list.
-func (r *Results) Item(t *Tensor) {
+func (r *Results) Item(t *Tensor) { r.take(t, false) }
+
+// take is one function, as a call in cold code costs as much as what is in it.
+func (r *Results) take(t *Tensor, headed bool) {
+	if headed && r.next()&0xff != C.TFX_TENSOR {
+		return
+	}
 	impl := r.next()
 	bytes := r.next()
-	what := remains{impl, int64(bytes &^ small), profileAdd(), kindTensor, bytes&small != 0}
-	switch {
-	case impl == 0:
-	case r.n > 0:
-		r.n--
-		t.ownIn(r.cells[r.n], what)
-	default:
-		t.own(what)
+	if impl == 0 {
+		return
 	}
+	what := remains{impl, int64(bytes &^ small), 0, kindTensor, bytes&small != 0}
+	if stacks.Load() {
+		what.key = profileAdd()
+	}
+	if r.n == 0 {
+		t.own(what)
+		return
+	}
+	r.n--
+	t.hold(r.cells[r.n], what)
+	born(what.bytes, what.small)
 }
 
 // Value returns the next bool, int or float.
@@ -291,6 +322,12 @@ func (r *Results) List() int { return int(r.next() >> 8) }
 
 // Done frees what did not lie in r, and what was not taken.
 func (r *Results) Done() {
+	if r.n > 0 || r.out.heap != 0 {
+		r.drop()
+	}
+}
+
+func (r *Results) drop() {
 	r.putBack()
 	if r.out.heap != 0 {
 		C.tfx_free(r.out.heap)

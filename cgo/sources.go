@@ -73,7 +73,7 @@ func BridgeName() string {
 // libtorch_cpu names CUDA's runtime libraries; they are found at run time by
 // libtorch's own run path and need not be there to compile.
 func CompileSteps(includeDirs []string, libDir, out string) [][]string {
-	common := []string{"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-DNDEBUG", "-w"}
+	common := []string{"-std=c++20", "-O2", "-fPIC", "-fno-plt", "-fvisibility=hidden", "-DNDEBUG", "-w"}
 	for _, dir := range includeDirs {
 		common = append(common, "-isystem", dir)
 	}

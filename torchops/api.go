@@ -123,9 +123,9 @@ type calleeTable [2048]atomic.Pointer[callee]
 var callees calleeTable
 
 func (t *calleeTable) find(name string) *callee {
-	at := unsafe.StringData(name)
-	entry := &t[(uintptr(unsafe.Pointer(at))^uintptr(unsafe.Pointer(at))>>11)%uintptr(len(t))]
-	if c := entry.Load(); c != nil && unsafe.StringData(c.name) == at && len(c.name) == len(name) {
+	at := uintptr(unsafe.Pointer(unsafe.StringData(name)))
+	entry := &t[(at^at>>11)%uintptr(len(t))]
+	if c := entry.Load(); c != nil && unsafe.StringData(c.name) == unsafe.StringData(name) && len(c.name) == len(name) {
 		return c
 	}
 	return newCallee(name, entry)

@@ -46,7 +46,9 @@ func (p *public) fast(m *libtorch.Mode, a *callArgs, o *outcome) (ok bool, err e
 	var form callForm
 	var slots libtorch.Slots
 	if o.scope, ok = a.form(&form, &slots); ok {
-		o.route = p.routeOf(&form)
+		if o.route = p.routes.Load(); o.route == nil || !o.route.form.is(&form) {
+			o.route = p.routeOf(&form)
+		}
 	}
 	if !ok || !o.route.takes(&slots) {
 		slots.Drop()
@@ -108,13 +110,13 @@ func (o *outcome) tensors() []*Tensor {
 	if n == aList {
 		n = o.results.List()
 	}
-	if n == 1 {
-		one := new(struct {
-			t    [1]Tensor
-			list [1]*Tensor
+	if n <= 2 {
+		few := new(struct {
+			t    [2]Tensor
+			list [2]*Tensor
 		})
-		o.put(one.t[:], one.list[:])
-		return one.list[:]
+		o.put(few.t[:n], few.list[:n])
+		return few.list[:n:n]
 	}
 	list := make([]*Tensor, n)
 	o.put(make([]Tensor, n), list)

@@ -1,4 +1,4 @@
-// Lists for arguments, made once for each thread.
+// Lists and texts for arguments, made once for each thread.
 #pragma once
 
 #include <ATen/core/List.h>
@@ -6,6 +6,8 @@
 #include <ATen/core/ivalue.h>
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace tfx {
 
@@ -15,13 +17,36 @@ namespace tfx {
 class Lists {
  public:
   c10::IValue ints(const uint64_t* items, uint64_t count, uint64_t stride) {
-    const c10::List<int64_t>& list = next(ints_, int_);
-    for (uint64_t i = 0; i < count; i++) list.push_back(static_cast<int64_t>(items[i * stride]));
-    return list;
+    std::optional<c10::List<int64_t>>& list = place(ints_, int_);
+    if (list.has_value() && list->use_count() == 1) {
+      // as the last call had it, mostly
+      if (holds(*list, items, count, stride)) return *list;
+      list->clear();
+    } else {
+      list.emplace();
+    }
+    for (uint64_t i = 0; i < count; i++) list->push_back(static_cast<int64_t>(items[i * stride]));
+    return *list;
+  }
+
+  // text is a string. Nobody writes to one, so that it may be held elsewhere.
+  c10::IValue text(const char* chars, uint64_t count) {
+    std::optional<c10::IValue>& text = place(texts_, text_);
+    const std::string_view wanted(chars, count);
+    if (!text.has_value() || text->toStringView() != wanted) text.emplace(std::string(wanted));
+    return *text;
   }
 
   // tensors is empty, and the caller's to fill until end.
-  const c10::List<at::Tensor>& tensors() { return next(tensors_, tensor_); }
+  const c10::List<at::Tensor>& tensors() {
+    std::optional<c10::List<at::Tensor>>& list = place(tensors_, tensor_);
+    if (!list.has_value() || list->use_count() != 1) {
+      list.emplace();
+    } else {
+      list->clear();
+    }
+    return *list;
+  }
 
   // end is the end of a call. Lists of tensors would hold these.
   void end() {
@@ -33,26 +58,29 @@ class Lists {
         list.reset();
       }
     }
-    int_ = 0;
+    int_ = text_ = 0;
   }
 
  private:
   static constexpr size_t kMost = 8;  // of each kind in one call; those beyond take turns
 
   template <class T>
-  static const c10::List<T>& next(std::optional<c10::List<T>> (&lists)[kMost], size_t& used) {
-    auto& list = lists[used < kMost ? used++ : kMost - 1];
-    if (!list.has_value() || list->use_count() != 1) {
-      list.emplace();
-    } else {
-      list->clear();
+  static std::optional<T>& place(std::optional<T> (&all)[kMost], size_t& used) {
+    return all[used < kMost ? used++ : kMost - 1];
+  }
+
+  static bool holds(const c10::List<int64_t>& list, const uint64_t* items, uint64_t count, uint64_t stride) {
+    if (list.size() != count) return false;
+    for (uint64_t i = 0; i < count; i++) {
+      if (list.get(i) != static_cast<int64_t>(items[i * stride])) return false;
     }
-    return *list;
+    return true;
   }
 
   std::optional<c10::List<int64_t>> ints_[kMost];
   std::optional<c10::List<at::Tensor>> tensors_[kMost];
-  size_t int_ = 0, tensor_ = 0;
+  std::optional<c10::IValue> texts_[kMost];
+  size_t int_ = 0, tensor_ = 0, text_ = 0;
 };
 
 }  // namespace tfx

@@ -5,8 +5,10 @@
 #include <ATen/core/enum_tag.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <mutex>
 #include <sstream>
+#include <string_view>
 #include <unordered_map>
 
 #include "error.h"
@@ -20,7 +22,7 @@ namespace tfx {
 // An Op is an operator that was found. It is never freed: libraries are not
 // unloaded, and the program keeps what it resolved.
 struct Op {
-  explicit Op(c10::OperatorHandle h) : handle(h), torchs(h.schema().getNamespace() == "aten"), passed_on(torchs && passes(h)) {
+  explicit Op(c10::OperatorHandle h) : handle(h), torchs(h.schema().getNamespace() == "aten"), passed_on(torchs && passes(h)), lists_tensors(lists(h)) {
     for (const auto& a : handle.schema().arguments()) types.push_back(a.real_type());
   }
 
@@ -29,14 +31,20 @@ struct Op {
   const bool torchs;  // of PyTorch itself
   // Whether autograd's layer does nothing else, where no gradients are recorded, than
   // to pass a call on to the layers below. Of operators of PyTorch's own it does
-  // more for those that make views or write, which it counts, and takes apart those
-  // that are made of others.
+  // more for those that make views or write, which it counts, and for those that are
+  // made of others it is gone through by each of these.
   const bool passed_on;
+  const bool lists_tensors;  // it returns one list of tensors, and nothing else
 
  private:
+  static bool lists(const c10::OperatorHandle& h) {
+    const auto& returns = h.schema().returns();
+    return returns.size() == 1 && returns[0].real_type()->kind() == c10::TypeKind::ListType && returns[0].real_type()->containedTypes()[0]->kind() == c10::TypeKind::TensorType;
+  }
+
   static bool passes(const c10::OperatorHandle& h) {
     const auto& schema = h.schema();
-    if (h.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) return false;
+    if (h.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && !ends_in_kernel(schema.name())) return false;
     for (const auto& a : schema.arguments()) {
       const c10::Type& type = a.real_type()->kind() == c10::TypeKind::OptionalType ? *a.real_type()->containedTypes()[0] : *a.real_type();
       if (a.alias_info() != nullptr || type.kind() == c10::TypeKind::ListType && !numbers(type)) return false;
@@ -45,6 +53,18 @@ struct Op {
       if (r.alias_info() != nullptr) return false;
     }
     return true;
+  }
+
+  // ends_in_kernel reports whether an operator that is made of others returns what a
+  // kernel of one of them has made, and writes to nothing: then nobody sees that the
+  // views it took on the way were not counted. A rule cannot tell: atleast_1d has the
+  // schema of relu, and returns its argument. A test compares these with PyTorch's way.
+  static bool ends_in_kernel(std::string_view name) {
+    static constexpr std::string_view all[] = {
+        "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "batch_norm", "layer_norm", "softmax", "log_softmax",
+        "linalg_det", "linalg_eigh", "linalg_svd", "linalg_inv", "linalg_cholesky", "linalg_solve", "fft_fft", "fft_ifft", "fft_rfft", "fft_irfft",
+    };
+    return std::any_of(std::begin(all), std::end(all), [&](std::string_view n) { return name == "aten::" + std::string(n); });
   }
 
   // numbers reports whether a list holds no tensors: those would have to be looked
@@ -215,7 +235,7 @@ class Stack {
 // thread is in no mode, and no tensor is batched, lazy, sparse, or carries a tangent.
 inline bool ordinary(const torch::jit::Stack& stack) {
   // autocast's keys are in every tensor, and outside its regions left out by the thread
-  static const uint64_t known = (c10::DispatchKeySet({c10::DispatchKey::Dense}) | c10::autograd_dispatch_keyset_with_ADInplaceOrView |
+  const uint64_t known = (c10::DispatchKeySet({c10::DispatchKey::Dense}) | c10::autograd_dispatch_keyset_with_ADInplaceOrView |
       c10::default_excluded_set).raw_repr() | ((1ULL << c10::num_backends) - 1);
   const c10::impl::LocalDispatchKeySet here = c10::impl::tls_local_dispatch_key_set();
   if (!(here.included_ == c10::default_included_set) || !(here.excluded_ == c10::default_excluded_set)) return false;
@@ -229,13 +249,26 @@ inline bool ordinary(const torch::jit::Stack& stack) {
   return any;
 }
 
+// Below leaves autograd's layer out of one call on a thread that is in no mode: what
+// c10::ExcludeDispatchKeyGuard does, without a call into another library.
+class Below {
+ public:
+  Below() { here_.set_excluded(c10::default_excluded_set | c10::autograd_dispatch_keyset_with_ADInplaceOrView); }
+  ~Below() { here_.set_excluded(c10::default_excluded_set); }
+  Below(const Below&) = delete;
+  Below& operator=(const Below&) = delete;
+
+ private:
+  c10::impl::PODLocalDispatchKeySet& here_ = c10::impl::raw_local_dispatch_key_set;
+};
+
 // call_usual calls an operator in the default mode.
 inline void call_usual(const Thread& here, const Op& op, torch::jit::Stack& stack) {
   const Grad grad(false);
   std::optional<Threads> threads;
   if (!here.one || !op.torchs) threads.emplace(1);
-  std::optional<c10::impl::ExcludeDispatchKeyGuard> below;
-  if (op.passed_on && ordinary(stack)) below.emplace(c10::autograd_dispatch_keyset_with_ADInplaceOrView);
+  std::optional<Below> below;
+  if (op.passed_on && ordinary(stack)) below.emplace();
   op.handle.callBoxed(stack);
 }
 

@@ -58,7 +58,7 @@ class Prepared {
       case TFX_ARG_BOOL: return v != 0;
       case TFX_ARG_DEVICE: return c10::Device(static_cast<c10::DeviceType>(v & 0xff), static_cast<c10::DeviceIndex>(static_cast<int64_t>(v) >> 8));
       case TFX_ARG_GENERATOR: return at::Generator(GeneratorPtr::unsafe_reclaim_from_nonowning(reinterpret_cast<c10::GeneratorImpl*>(v)));
-      case TFX_ARG_STR: return std::string(reinterpret_cast<const char*>(within(slots, n, v, ((v >> 32) + 7) / 8)), v >> 32);
+      case TFX_ARG_STR: return lists.text(reinterpret_cast<const char*>(within(slots, n, v, ((v >> 32) + 7) / 8)), v >> 32);
       case TFX_ARG_INTS: return lists.ints(within(slots, n, v, v >> 32), v >> 32, 1);
       case TFX_ARG_ROW: return lists.ints(slots + s.slot, s.count, 1);
       case TFX_ARG_TIMES: return lists.ints(slots + s.slot, s.count, 0);
@@ -100,9 +100,7 @@ inline int32_t prepare(uint64_t op, const uint64_t* words, uint64_t nwords, uint
   });
 }
 
-// run is one function in one piece: between the kernels of two calls, its lines leave the
-// processor's caches, and each call in it costs as much as a dozen of instructions.
-__attribute__((flatten)) inline void run(const Prepared& p, const uint64_t* slots, uint64_t nslots, Writer& out) {
+inline void run(const Prepared& p, const uint64_t* slots, uint64_t nslots, Writer& out) {
   Thread& here = Thread::current();
   Stack borrowed(here);
   torch::jit::Stack& stack = *borrowed;
@@ -112,13 +110,18 @@ __attribute__((flatten)) inline void run(const Prepared& p, const uint64_t* slot
   for (auto& v : stack) {
     if (v.isTensor()) {
       out.tensor(std::move(v).toTensor());
+    } else if (p.op.lists_tensors) {
+      out.tensors(std::move(v).toTensorList());
     } else {
       out.value(std::move(v));
     }
   }
 }
 
-inline void call_prepared(uint64_t handle, const uint64_t* slots, uint64_t nslots, const uint64_t* last, uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
+// call_prepared is one function in one piece: between the kernels of two calls, its lines
+// leave the processor's caches, and each call in it costs as much as a dozen of
+// instructions.
+__attribute__((flatten)) inline void call_prepared(uint64_t handle, const uint64_t* slots, uint64_t nslots, const uint64_t* last, uint64_t nlast, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   o->code = guarded(w, n, o, [&](Writer& out) {
     run(*reinterpret_cast<const Prepared*>(handle), slots, nslots, out);
     // not before the results: the bytes of one that shares a storage are counted once

@@ -256,6 +256,13 @@ class Writer {
     handle(std::move(t));
   }
 
+  void tensors(const c10::List<at::Tensor>& list) {
+    const size_t n = list.size();
+    head(TFX_TENSORS, n);
+    const bool ours = list.use_count() == 1;  // or the list's references would count
+    for (size_t i = 0; i < n; i++) handle(ours ? list.extract(i) : list.get(i));
+  }
+
   void str(std::string_view s) {
     head(TFX_STR, s.size());
     for (size_t i = 0; i < s.size(); i += 8) {
@@ -281,13 +288,7 @@ class Writer {
       const auto d = v.toDevice();
       return head(TFX_DEVICE), word(static_cast<int64_t>(d.type())), word(static_cast<int64_t>(d.index()));
     }
-    if (v.isTensorList()) {
-      const c10::List<at::Tensor> list = std::move(v).toTensorList();
-      head(TFX_TENSORS, list.size());
-      const bool ours = list.use_count() == 1;  // or the list's references would count
-      for (size_t i = 0; i < list.size(); i++) handle(ours ? list.extract(i) : list.get(i));
-      return;
-    }
+    if (v.isTensorList()) return tensors(std::move(v).toTensorList());
     if (v.isIntList()) {
       const auto list = v.toIntList();
       head(TFX_INTS, list.size());
