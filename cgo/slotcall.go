@@ -236,7 +236,7 @@ const maxCells = 4
 
 // bring takes the n cells of a call, and lists the references that wait in them.
 func (r *Results) bring(n int, waiting *[maxCells]uint64) {
-	for i := range n {
+	for i := range waiting[:n] {
 		c := shelves[i].Get().(*cell)
 		r.cells[i], waiting[i] = c, c.impl
 	}
