@@ -3,6 +3,7 @@ package torchfx
 import (
 	"context"
 
+	"github.com/torchfx-go/torchfx/export"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/passes"
@@ -30,7 +31,7 @@ func (p *Program) Freeze(ctx context.Context, opts ...passes.FreezeOption) (*pas
 	if p.interp == nil {
 		return nil, ir.Errorf(ir.ErrUnsupported, "Freeze: expected a program with its weights, got one that was opened to be looked at")
 	}
-	frozen, err := passes.Freeze(ctx, p.module, append(opts[:len(opts):len(opts)], passes.ReleaseOriginals())...)
+	frozen, err := passes.Freeze(ctx, p.module, append(opts[:len(opts):len(opts)], passes.ReleaseOriginals(), passes.Idle(p.state.pager()))...)
 	if err != nil {
 		_ = p.close()
 		return nil, err
@@ -39,6 +40,19 @@ func (p *Program) Freeze(ctx context.Context, opts ...passes.FreezeOption) (*pas
 	p.interp = interpreter.New(p.module, p.config.running...)
 	p.state.prune(p.module)
 	return frozen.Report, nil
+}
+
+// pager returns what leaves the memory of a tensor to the system until it is read again.
+func (s *state) pager() func(*torch.Tensor) {
+	storages := map[*torch.Tensor]*export.Storage{}
+	for from, t := range s.tensors {
+		storages[t] = from.Storage
+	}
+	return func(t *torch.Tensor) {
+		if s, ok := storages[t]; ok {
+			s.PageOut()
+		}
+	}
 }
 
 // prune closes the tensors that a module does not have any more, and gives the memory

@@ -61,6 +61,7 @@ type delegation struct {
 	threads  int
 	// choose compiles a region, or leaves it, and says why; nil compiles all.
 	choose func(r *delegable) (bool, string, error)
+	idle   func(*torch.Tensor) // see [Idle]
 
 	report  []Delegation
 	regions []*libtorch.Region
@@ -295,12 +296,16 @@ func (w *delegation) made(r *delegable) (ok bool, why string, err error) {
 		return false, "", err
 	}
 	// batch norms are part of the layers before them for whoever compiles these
-	folded, err := Freeze(w.ctx, r.twin, OnlyRewrites("fold-batch-norm"))
+	folded, err := Freeze(w.ctx, r.twin, OnlyRewrites("fold-batch-norm"), Idle(w.idle))
 	if err != nil {
 		return false, "", err
 	}
-	defer folded.Close()
 	r.region, err = w.delegate.Compile(w.ctx, folded.Module)
+	// before kernels are made, which want the weights in layouts of their own
+	if err := folded.Close(); err != nil {
+		return false, "", err
+	}
+	w.twinIdle(r)
 	if err == nil {
 		r.report.Kernels, err = prepare(r.region, w.threads, inputs)
 	}
@@ -310,6 +315,18 @@ func (w *delegation) made(r *delegable) (ok bool, why string, err error) {
 		return false, err.Error(), nil
 	}
 	return true, "", nil
+}
+
+// twinIdle says that what the twin of a region keeps is not read for now.
+func (w *delegation) twinIdle(r *delegable) {
+	if w.idle == nil {
+		return
+	}
+	for _, v := range r.twin.Attrs() {
+		if t, ok := v.(*torch.Tensor); ok {
+			w.idle(t)
+		}
+	}
 }
 
 func prepare(r *libtorch.Region, threads int, inputs []*torch.Tensor) (string, error) {

@@ -72,8 +72,9 @@ func (m *batchNormMatch) parameters() (weight, bias *torch.Tensor, err error) {
 
 	shape := m.weight.Shape()
 	split, factor := splitShapes(shape, m.axis, m.groups)
-	w := c.call("aten::reshape", wide(m.weight), split)
-	w = c.call("aten::mul.Tensor", w, c.call("aten::reshape", scale, factor))
+	// scaled in place, since two copies of twice the weight's size would be the most memory of all
+	w := c.call("aten::_to_copy", m.weight, torch.Kw("dtype", torch.Float64))
+	w = c.call("aten::mul_.Tensor", c.call("aten::reshape", w, split), c.call("aten::reshape", scale, factor))
 	w = c.call("aten::reshape", w, sizes(shape))
 
 	b := c.call("aten::neg", wide(m.mean))

@@ -88,6 +88,12 @@ func FreezeArgs(args ...any) FreezeOption { return func(f *freezer) { f.args = a
 // Default: one of the process.
 func WithChoices(c *Choices) FreezeOption { return func(f *freezer) { f.choices = c } }
 
+// KeepChoices takes measured choices from a file and writes there what is measured. A
+// process that finds its network there measures nothing, starts sooner, and has no kernels
+// in memory that were only tried. A file that cannot be read or written is an error of
+// Freeze; see [OpenChoices].
+func KeepChoices(name string) FreezeOption { return func(f *freezer) { f.file = name } }
+
 // FreezeThreads sets how many threads a kernel that is measured may use. Default: 1.
 func FreezeThreads(n int) FreezeOption { return func(f *freezer) { f.threads = max(n, 1) } }
 
@@ -95,6 +101,11 @@ func FreezeThreads(n int) FreezeOption { return func(f *freezer) { f.threads = m
 // not need, each as soon as it is replaced, so that weights are in memory once. The
 // module given cannot be run any more. Default: its tensors stay open.
 func ReleaseOriginals() FreezeOption { return func(f *freezer) { f.release = true } }
+
+// Idle has f called with a tensor of the module given each time that its elements have
+// been read and will not be for a while, so that weights that are pages of a file can be
+// left to the system until they are read again. nil is for nothing.
+func Idle(f func(*torch.Tensor)) FreezeOption { return func(z *freezer) { z.idle = f } }
 
 // A Frozen is what [Freeze] made.
 type Frozen struct {
@@ -232,8 +243,14 @@ func Freeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) (*Froz
 	if len(f.unknown) > 0 {
 		return nil, ir.Errorf(ir.ErrKey, "freeze: expected rewrites that Rewrites lists, got %s", strings.Join(f.unknown, ", "))
 	}
+	if err := f.openChoices(); err != nil {
+		return nil, err
+	}
 	end := libtorch.Lasting()                                    // weights stay; what they are made from leaves no holes
 	err, panicked := torch.Try(func() error { return f.run(m) }) // of a tensor that is closed
+	if err == nil && panicked == nil {
+		err = f.saveChoices()
+	}
 	end()
 	if err = cmp.Or(panicked, err); err != nil {
 		for _, t := range f.owned {
@@ -255,8 +272,11 @@ type freezer struct {
 	unknown  []string
 	args     []any
 	choices  *Choices
+	file     string // of choices, "" for none
 	threads  int
+	packed   bool // convolutions are packed without measuring
 	release  bool
+	idle     func(*torch.Tensor)
 	delegate func() (Delegate, error)
 	kind     *ir.DeviceKind // where the module will run; nil for where its tensors are
 

@@ -27,6 +27,7 @@ type Choices struct {
 	mu     sync.Mutex
 	fixed  string // not measured: the way that is taken where there is one
 	chosen map[string]Choice
+	more   bool // than was opened or saved
 }
 
 // A Choice is the outcome of one measurement.
@@ -107,6 +108,28 @@ func (c *Choices) Save(name string) error {
 		_ = os.Remove(made.Name())
 	}
 	return err
+}
+
+// openChoices opens the file that KeepChoices names.
+func (f *freezer) openChoices() (err error) {
+	if f.file != "" {
+		f.choices, err = OpenChoices(f.file)
+	}
+	return err
+}
+
+// saveChoices writes the file where something was measured that it has not.
+func (f *freezer) saveChoices() error {
+	if f.file == "" {
+		return nil
+	}
+	f.choices.mu.Lock()
+	more := f.choices.more
+	f.choices.mu.Unlock()
+	if !more {
+		return nil
+	}
+	return f.choices.Save(f.file)
 }
 
 // All returns what was measured, by what was asked.
@@ -229,7 +252,7 @@ func (c *Choices) choose(key string, threads int, ways func(*measured) error) (C
 			choice.Way = w.name
 		}
 	}
-	c.chosen[key] = choice
+	c.chosen[key], c.more = choice, true
 	return choice, nil
 }
 

@@ -56,7 +56,7 @@ func (f *freezer) delegateRegions() error {
 	if err := f.plainNorms(); err != nil {
 		return err
 	}
-	w := &delegation{ctx: f.ctx, module: f.module, delegate: d, threads: f.threads}
+	w := &delegation{ctx: f.ctx, module: f.module, delegate: d, threads: f.threads, idle: f.idle}
 	w.choose = func(r *delegable) (bool, string, error) { return f.chooseRegion(w, r) }
 	if err := w.run(); err != nil {
 		return err
@@ -106,7 +106,10 @@ func (f *freezer) chooseRegion(w *delegation, r *delegable) (ok bool, why string
 	if err != nil {
 		return false, "", err
 	}
-	defer closePlain()
+	defer func() {
+		closePlain()
+		w.twinIdle(r) // what it packed nothing of, it read
+	}()
 	choice, err = f.choices.choose(key, f.threads, func(m *measured) error {
 		m.margin = 0.02 // many kernels: their sum is measured better than one
 		m.ways = append(m.ways, way{name: wayLibtorch, do: runsPlan(f.ctx, plain, inputs)}, way{name: name, do: runsPlan(f.ctx, delegated, inputs)})
@@ -134,11 +137,16 @@ func (f *freezer) regionPlan(r *delegable) (*interpreter.Plan, error) {
 	return interpreter.Compile(m, interpreter.PlanThreads(f.threads))
 }
 
-// plainPlan is a plan of what the other rewrites make of a region.
+// plainPlan is a plan of what the other rewrites make of a region. Its convolutions are
+// packed, which measuring them one by one nearly always comes to: the kernels of the other
+// ways would stay in memory, in a cache of libtorch's that nobody can empty. Where the region
+// turns out to be slower, they are measured.
 func (f *freezer) plainPlan(r *delegable) (*interpreter.Plan, func(), error) {
 	on := maps.Clone(f.on)
 	on[f.rewrite] = false
-	frozen, err := Freeze(f.ctx, r.twin, func(g *freezer) { g.on, g.choices, g.threads = on, f.choices, f.threads })
+	frozen, err := Freeze(f.ctx, r.twin, func(g *freezer) {
+		g.on, g.choices, g.threads, g.idle, g.packed = on, f.choices, f.threads, f.idle, true
+	})
 	if err != nil {
 		return nil, nil, err
 	}

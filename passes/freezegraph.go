@@ -188,6 +188,9 @@ func (f *freezer) forget(path string) {
 		given = true
 	}
 	if holds(f.module, t) || given && !f.release {
+		if f.idle != nil {
+			f.idle(t)
+		}
 		return
 	}
 	if !given {

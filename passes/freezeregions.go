@@ -44,6 +44,13 @@ const bytesPerNano = 2.0
 // values of as many dimensions as convolutions take connect: inside it nothing is laid
 // out again.
 func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]bool, error) {
+	if f.packed || f.choices.fixed != "" {
+		all := map[*convolutionCall]bool{}
+		for _, c := range found {
+			all[c] = true
+		}
+		return all, nil
+	}
 	parent := map[*ir.Node]*ir.Node{}
 	var top func(*ir.Node) *ir.Node
 	top = func(n *ir.Node) *ir.Node {
@@ -91,7 +98,7 @@ func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]
 	}
 	for _, c := range found {
 		region := top(c.node)
-		if result[c] = f.choices.fixed != "" || packed[region] < plain[region]; !result[c] {
+		if result[c] = packed[region] < plain[region]; !result[c] {
 			f.kept(c.node, "its region takes %.0f µs as it is and %.0f µs packed", plain[region]/1e3, packed[region]/1e3)
 		}
 	}

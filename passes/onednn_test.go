@@ -226,6 +226,24 @@ func TestFreezeDelegate(t *testing.T) {
 	assert.Zero(t, without.Report.Count("delegate"))
 }
 
+// Whoever has the weights of a file in memory is told when they have been read.
+func TestFreezeIdle(t *testing.T) {
+	d := onednn(t)
+	x := randn(t, 1, 16, 24, 24)
+	gm := aten(t, "c = torch.ops.aten.conv2d.default(x, self.w, None, [1, 1], [1, 1])\nreturn torch.ops.aten.relu.default(c)", map[string][]int{"w": {16, 16, 3, 3}}, x)
+	weight, _ := gm.Attr("w")
+	for _, way := range []FreezeOption{FreezeDelegate(d), FreezeDelegate(nil)} {
+		told := 0
+		frozen, err := Freeze(t.Context(), gm, way, WithChoices(Unmeasured()), Idle(func(w *torch.Tensor) {
+			assert.Same(t, weight, w)
+			told++
+		}))
+		require.NoError(t, err)
+		assert.Positive(t, told)
+		require.NoError(t, frozen.Close())
+	}
+}
+
 // Runs of many sizes do not make a plan larger and larger.
 func TestOneDNNMemory(t *testing.T) {
 	d := onednn(t)

@@ -61,13 +61,14 @@ func command() error {
 	small := flag.Bool("small", false, "measure instead what operators on small tensors cost this module's executors")
 	soaked := flag.Int("soak", 0, "run one plan so often from 64 goroutines instead, and watch memory and threads")
 	footprint := flag.String("memory", "", "tell instead what this network, frozen, holds in memory, stage after stage")
+	choices := flag.String("choices", "", "for -memory: file of measured choices that Freeze takes and completes")
 	serve := flag.String("worker", "", "be the worker of this executor, for the folder given")
 	flag.Parse()
 	if *soaked > 0 {
 		return soak(*soaked)
 	}
 	if *footprint != "" {
-		return measureMemory(filepath.Join(benchFolder("networks"), *footprint+"-b1"))
+		return measureMemory(filepath.Join(benchFolder("networks"), *footprint+"-b1"), *choices)
 	}
 	counts := map[string][]int{}
 	for name, list := range map[string]string{"batch": *batch, "threads": *threads} {

@@ -30,7 +30,10 @@ const memoryRuns = 1000
 // counts from where a network of one convolution has been frozen and run, and with it
 // all is there that the first network of a process needs once: the schemas of
 // operators, and the kernels' own tables.
-func measureMemory(folder string) error {
+//
+// choices is a file of measured choices, "" for none: with one that is complete, as a
+// service has it from its second start on, nothing is measured.
+func measureMemory(folder, choices string) error {
 	file, err := filepath.EvalSymlinks(filepath.Join(folder, "program.pt2"))
 	if err != nil {
 		return err
@@ -56,10 +59,14 @@ func measureMemory(folder string) error {
 	}
 	defer p.Close()
 	stage("Load")
-	if _, err := p.Freeze(context.Background()); err != nil {
+	var opts []passes.FreezeOption
+	if choices != "" {
+		opts = append(opts, passes.KeepChoices(choices))
+	}
+	if _, err := p.Freeze(context.Background(), opts...); err != nil {
 		return err
 	}
-	stage("Freeze")
+	frozen := stage("Freeze")
 	plan, err := p.Compile()
 	if err != nil {
 		return err
@@ -103,6 +110,8 @@ func measureMemory(folder string) error {
 	// the peak is of all together, of which code does not change
 	grown := last.peak - last.code - base.private
 	fmt.Printf("\nweights %.1f MB, largest live set %.1f MB; peak of runs %.1f MB: %.2f times both together\n", mb(weights), mb(live), mb(grown), float64(grown)/float64(weights+live))
+	freezing := frozen.peak - base.code - base.private
+	fmt.Printf("peak of Load and Freeze %.1f MB: %.2f times the weights\n", mb(freezing), float64(freezing)/float64(weights))
 	fmt.Printf("%d runs: %+.1f MB private\n", memoryRuns, mb(last.private-first.private))
 	return nil
 }

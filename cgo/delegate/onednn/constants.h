@@ -3,6 +3,8 @@
 // copy of each constant always stays, since the caller's elements are gone.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <memory>
 
 #include "engine.h"
@@ -10,14 +12,27 @@
 
 namespace tfxd {
 
-// A Block is aligned memory.
+// A Block is aligned memory. A large one is pages of its own: of the layouts that are
+// tried all but one go, and would leave holes in C's heap between those that stay.
 class Block {
  public:
   explicit Block(size_t bytes) : bytes_((bytes + TFX_DELEGATE_ALIGN - 1) / TFX_DELEGATE_ALIGN * TFX_DELEGATE_ALIGN) {
-    data_ = bytes_ == 0 ? nullptr : std::aligned_alloc(TFX_DELEGATE_ALIGN, bytes_);
-    if (data_ == nullptr && bytes_ > 0) throw std::bad_alloc();
+    if (bytes_ == 0) return;
+    if (paged()) {
+      data_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (data_ == MAP_FAILED) throw std::bad_alloc();
+      return;
+    }
+    data_ = std::aligned_alloc(TFX_DELEGATE_ALIGN, bytes_);
+    if (data_ == nullptr) throw std::bad_alloc();
   }
-  ~Block() { std::free(data_); }
+  ~Block() {
+    if (paged()) {
+      munmap(data_, bytes_);
+    } else {
+      std::free(data_);
+    }
+  }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
@@ -25,8 +40,11 @@ class Block {
   size_t bytes() const { return bytes_; }
 
  private:
+  static constexpr size_t kLarge = 64 << 10;
+  bool paged() const { return bytes_ >= kLarge; }
+
   size_t bytes_;
-  void* data_;
+  void* data_ = nullptr;
 };
 
 // reorder copies elements from one layout to another.
@@ -72,7 +90,8 @@ class Constants {
   const Shape& shape(size_t i) const { return all_[i].shape; }
   size_t size() const { return all_.size(); }
 
-  // get returns constant i, whose row-major elements how describes, as want.
+  // get returns constant i, whose row-major elements how describes, as want. A copy that
+  // no class uses goes at once, so that two of all constants are never there for one class.
   std::shared_ptr<Packed> get(size_t i, const Md& how, const Md& want) {
     One& c = all_[i];
     std::erase_if(c.copies, [](const std::weak_ptr<Packed>& w) { return w.expired(); });
@@ -88,6 +107,7 @@ class Constants {
       reorder(how, rows.data(), want, made->block.data());
     }
     c.copies.push_back(made);
+    if (c.kept.use_count() == 1) c.kept = made;
     return made;
   }
 

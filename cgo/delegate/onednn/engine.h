@@ -28,6 +28,15 @@ inline const dnnl::engine& engine() {
   return *one;
 }
 
+// forget_kernels empties oneDNN's cache of kernels that no class holds, of layouts that
+// were only tried.
+inline void forget_kernels() {
+  int capacity = 0;
+  if (dnnl_get_primitive_cache_capacity(&capacity) != dnnl_success || capacity == 0) return;
+  dnnl_set_primitive_cache_capacity(0);
+  dnnl_set_primitive_cache_capacity(capacity);
+}
+
 // Threads gives the calling thread's OpenMP teams n threads for a while. The
 // number belongs to the thread, so others are not disturbed.
 class Threads {

@@ -97,11 +97,24 @@ class Region {
       c->key = key;
       return c;
     };
+    if (layouts_ == TFX_LAYOUTS_MEASURED && !spatial()) layouts_ = TFX_LAYOUTS_ANY;
     if (layouts_ != TFX_LAYOUTS_MEASURED) return with(layouts_);
-    auto blocked = with(TFX_LAYOUTS_BLOCKED), channels = with(TFX_LAYOUTS_CHANNELS_LAST);
-    const bool better = faster(*blocked, *channels);
-    layouts_ = better ? TFX_LAYOUTS_BLOCKED : TFX_LAYOUTS_CHANNELS_LAST;
-    return std::move(better ? blocked : channels);
+    auto taken = with(TFX_LAYOUTS_BLOCKED), other = with(TFX_LAYOUTS_CHANNELS_LAST);
+    layouts_ = TFX_LAYOUTS_BLOCKED;
+    if (!faster(*taken, *other)) {
+      taken.swap(other);
+      layouts_ = TFX_LAYOUTS_CHANNELS_LAST;
+    }
+    other.reset();
+    forget_kernels();
+    return taken;
+  }
+
+  // spatial reports whether there are kernels to which a policy of layouts matters.
+  bool spatial() const {
+    return std::any_of(program_.nodes.begin(), program_.nodes.end(), [](const Node& n) {
+      return n.op == TFX_NODE_CONVOLUTION || n.op == TFX_NODE_TRANSPOSED || n.op == TFX_NODE_POOL || n.op == TFX_NODE_ADAPTIVE_POOL || n.op == TFX_NODE_CONCAT;
+    });
   }
 
   const Program program_;
