@@ -7,6 +7,7 @@ A line is a call of a function of two traced tensors x and y: "fn", "args" and "
 {"f": 0.5} for a float, {"d": "float32"} for a dtype and {"tuple": [...]}; then "lines", a node each, or "error" and "message".
 """
 import argparse
+import builtins
 import json
 import operator
 import signal
@@ -26,6 +27,7 @@ X, Y = {"p": "x"}, {"p": "y"}
 # Functions of operator that a proxy does not have as one of its own: what Python does with them is not a node, or is
 # decided by the other operand.
 NOT_TRACED = "attrgetter itemgetter methodcaller call setitem delitem is_ is_not not_ truth contains countOf indexOf length_hint concat iconcat index".split()
+SYMBOLIC = [n for n in random_arguments.SYMBOLIC if "fresh" not in n]
 LITERALS = [1, 2, 0, -1, 0.5, 2.5, True, False, None, "mean", "none", [1, 2], [0], (1, 2), {"d": "float32"}, [X, Y], Y]
 
 
@@ -47,6 +49,7 @@ class Maker:
         self.bound = [n for n in self.calls.signatures if n not in left_out and not n.split(".")[-1].startswith("_") and (not n.startswith("torch._C._") or n.startswith("torch._C._nn."))]
         self.composed = random_arguments.composed()
         self.composed_names = [n for n in self.composed if not n.startswith("torch.Tensor.__")]
+        self.attributes = sorted(n for n in dir(torch.Tensor) if not n.startswith("_")) + ["foo", "weight"]
         self.operators = [n for n in dir(operator) if not n.startswith("_") and n not in NOT_TRACED]
 
     def value(self, kind):
@@ -85,6 +88,10 @@ class Maker:
         pick = self.pick
         if pick.random() < .15:
             return "operator." + pick.choice(self.operators), [pick.choice([X, Y, 2, 0.5]) for _ in range(pick.choice([1, 2, 2, 2, 3]))], {}
+        if pick.random() < .03:
+            return "torch." + pick.choice(SYMBOLIC), [pick.choice([X, X, Y, 2]) for _ in range(pick.choice([1, 1, 2, 3]))], pick.choice([{}, {}, {"a": X}, {"b": Y}])
+        if pick.random() < .05:
+            return "builtins.getattr", [X, pick.choice(self.attributes)], {}
         args, kwargs, by_keyword, name = [], {}, False, None
         for name, (key, kind, default) in self.parameters():
             if key.startswith("*"):
@@ -166,7 +173,7 @@ def nodes(graph):
 
 def resolve(name):
     parts = name.split(".")
-    value = {"torch": torch, "operator": operator}[parts[0]]
+    value = {"torch": torch, "operator": operator, "builtins": builtins}[parts[0]]
     for part in parts[1:]:
         value = getattr(value, part)
     return value

@@ -2,6 +2,8 @@ package torchops
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -75,6 +77,47 @@ func init() {
 	aboutTensor("aten::sym_stride", func(i libtorch.TensorInfo, _ []any) (any, error) { return []any(intTuple(i.Strides)), nil })
 	aboutTensor("aten::sym_numel", func(i libtorch.TensorInfo, _ []any) (any, error) { return i.Numel, nil })
 	aboutTensor("aten::sym_storage_offset", func(i libtorch.TensorInfo, _ []any) (any, error) { return i.Offset, nil })
+}
+
+// symbolicFunctions are the functions on symbolic numbers as a trace records them: with
+// all parameters by position.
+var symbolicFunctions = map[*ir.Func]*composed{}
+
+func init() {
+	form := func(name, recorded, params string) {
+		c := &composed{name: recorded, target: ir.FuncOf("torch." + recorded), params: parseSignature(params)}
+		symbolicFunctions[ir.FuncOf("torch."+name)] = c
+	}
+	for name := range strings.FieldsSeq("sym_int sym_float sym_not _sym_sqrt _sym_cos _sym_cosh _sym_sin _sym_sinh _sym_tan _sym_tanh _sym_acos _sym_asin _sym_atan _sym_log2") {
+		form(name, name, "a")
+	}
+	form("sym_sqrt", "_sym_sqrt", "a")
+	form("sym_max", "sym_max", "a, b")
+	form("sym_min", "sym_min", "a, b")
+	form("sym_ite", "sym_ite", "b, t, f")
+	form("sym_sum", "sym_sum", "*args")
+}
+
+// recordNumbers notes a call of a function on symbolic numbers. One that looks at no traced
+// value, since a list holds them, is refused as a run refuses the list.
+func (c *composed) recordNumbers(r Recorder, args []any, kw []Kwarg) any {
+	values, err := c.bind(args, kw)
+	mustNot(c.target.Name(), err)
+	traced := func(v any) bool { _, is := ValueOf(v); return is }
+	lookedAt, recorded := values, values
+	if c.params[0].kind == byRest {
+		lookedAt = values[0].([]any)
+		recorded = []any{ir.PyTuple(lookedAt)}
+		if len(lookedAt) == 1 && !traced(lookedAt[0]) { // a list, which holds what is traced
+			return r.Record(ir.CallFunction, c.target, lookedAt, nil)
+		}
+	}
+	if slices.ContainsFunc(lookedAt, traced) {
+		return r.Record(ir.CallFunction, c.target, recorded, nil)
+	}
+	v, err := Invoke(nil, c.target, args, kw)
+	mustNot(c.target.Name(), err)
+	return v
 }
 
 func tensorArg(v any) (*Tensor, error) {

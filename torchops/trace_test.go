@@ -233,3 +233,44 @@ func TestSymIntIsPythons(t *testing.T) {
 	_, err = Try(func() SymInt { return n.Add("1") })
 	assert.ErrorIs(t, err, ir.ErrType)
 }
+
+// Functions on symbolic numbers are recorded with their parameters by position, in
+// whatever way they were called.
+func TestRecordedSymbolicFunctions(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args func(x, y *Tensor) []any
+		kw   func(x, y *Tensor) []Kwarg
+		want string // a node, or what the error says
+	}{
+		{"sym_int", func(x, _ *Tensor) []any { return []any{x} }, nil, "torch.sym_int(x)"},
+		{"sym_float", nil, func(x, _ *Tensor) []Kwarg { return []Kwarg{Kw("a", x)} }, "torch.sym_float(x)"},
+		{"sym_sqrt", func(x, _ *Tensor) []any { return []any{x} }, nil, "torch._sym_sqrt(x)"},
+		{"sym_max", func(x, _ *Tensor) []any { return []any{x} }, func(_, y *Tensor) []Kwarg { return []Kwarg{Kw("b", y)} }, "torch.sym_max(x, y)"},
+		{"sym_min", func(x, _ *Tensor) []any { return []any{2, x} }, nil, "torch.sym_min(2, x)"},
+		{"sym_ite", func(x, y *Tensor) []any { return []any{true, x, y} }, nil, "torch.sym_ite(True, x, y)"},
+		{"sym_sum", func(x, y *Tensor) []any { return []any{x, y, 1} }, nil, "torch.sym_sum([x, y, 1])"},
+		{"sym_sum", func(x, y *Tensor) []any { return []any{[]any{x, y}} }, nil, "torch.sym_sum([x, y])"},
+		{"sym_not", func(x, y *Tensor) []any { return []any{x, y} }, nil, "sym_not() takes 1 positional argument but 2 were given"},
+		{"sym_max", func(x, _ *Tensor) []any { return []any{x} }, nil, "sym_max() missing 1 required positional argument: 'b'"},
+		{"sym_int", func(x, _ *Tensor) []any { return []any{x} }, func(x, _ *Tensor) []Kwarg { return []Kwarg{Kw("b", x)} }, "unexpected keyword argument 'b'"},
+	} {
+		s := &script{}
+		x, y := s.input("x"), s.input("y")
+		var args []any
+		var kw []Kwarg
+		if c.args != nil {
+			args = c.args(x, y)
+		}
+		if c.kw != nil {
+			kw = c.kw(x, y)
+		}
+		_, err := Try(func() any { return Dispatch(ir.CallFunction, ir.FuncOf("torch."+c.name), args, kw) })
+		if err != nil {
+			assert.ErrorIs(t, err, ir.ErrType, c.name)
+			assert.ErrorContains(t, err, c.want)
+			continue
+		}
+		assert.Equal(t, []string{"v0 = call_function " + c.want}, s.lines, c.name)
+	}
+}

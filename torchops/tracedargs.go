@@ -111,4 +111,5 @@ func init() {
 		plainOperators["i"+name] = plain
 	}
 	plainOperators["inv"] = "invert"
+	plainOperators["concat"], plainOperators["iconcat"] = "add", "add"
 }

@@ -179,6 +179,9 @@ func Dispatch(op ir.Op, target any, args []any, kw []Kwarg) any {
 		if c := composedFunctions[f]; c != nil && op == ir.CallFunction {
 			return c.record(r, withoutScopes(args), kw)
 		}
+		if c := symbolicFunctions[f]; c != nil && op == ir.CallFunction {
+			return c.recordNumbers(r, withoutScopes(args), kw)
+		}
 		if name, ok := target.(string); ok && op == ir.CallMethod && len(args) > 0 && isNothing(args[0]) {
 			panic(&Error{Op: name, Err: ir.Errorf(ir.ErrAttribute, "'NoneType' object has no attribute '%s'", name)})
 		}
