@@ -115,7 +115,7 @@ func TestExcludedNames(t *testing.T) {
 	assert.EqualError(t, Check(ir.FuncOf("torch.Tensor.relo")), "method relo: expected one that tensors have here; the nearest is relu")
 	for name, near := range map[string]string{
 		"torch.linalg.invv": "torch.linalg.inv", "torch.special.erff": "torch.special.erf", "torch._C._linalg.linalg_invv": "torch._C._linalg.linalg_inv",
-		"torch.ops.aten.reluu": "torch.ops.aten.relu", "_operator.addd": "operator.add",
+		"torch.ops.aten.reluu": "torch.ops.aten.relu", "_operator.addd": "operator.add", "torch.Tensor.veiw": "view", "torch.Tensor.shap.__get__": "shape",
 	} {
 		assert.ErrorContains(t, Check(ir.FuncOf(name)), "; the nearest is "+near, name)
 	}

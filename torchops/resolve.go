@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/internal/spelling"
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -169,6 +170,9 @@ func unknown(f *ir.Func) error {
 	if isMethod {
 		what = "method " + method
 	}
+	if name, is := strings.CutSuffix(method, propertyEnd); is && isMethod {
+		what = "property " + name
+	}
 	if why, known := leftOut()[f.Name()]; known {
 		return ir.Errorf(ir.ErrUnsupported, "%s is left out: %s", what, why)
 	}
@@ -204,6 +208,8 @@ func Names() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+const propertyEnd = ".__get__" // ends the name of a property
+
 // Nearest returns the known name that is most like one that is not, "" where none
 // is like it: the same module or class, and a name that differs in few letters.
 func Nearest(name string) string {
@@ -211,6 +217,7 @@ func Nearest(name string) string {
 	if len(name) > longest {
 		return ""
 	}
+	name, property := strings.CutSuffix(name, propertyEnd)
 	cut := strings.LastIndexByte(name, '.') + 1
 	module, base := name[:cut], name[cut:]
 	// what is known may have another spelling, as torch.linalg.inv does
@@ -224,36 +231,14 @@ func Nearest(name string) string {
 	for _, known := range Names() {
 		for _, of := range modules {
 			rest, ok := strings.CutPrefix(known, of)
-			if !ok || strings.Contains(rest, ".") || abs(len(rest)-len(base)) > least {
+			rest, isProperty := strings.CutSuffix(rest, propertyEnd)
+			if !ok || isProperty != property || strings.Contains(rest, ".") {
 				continue
 			}
-			if d := editDistance(base, rest); d < least || d == least && best == "" {
+			if d := spelling.Distance(base, rest, least); d < least || d == least && best == "" {
 				best, least = module+rest, d
 			}
 		}
 	}
 	return best
-}
-
-func abs(n int) int { return max(n, -n) }
-
-// editDistance counts the letters to insert, drop or replace.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
