@@ -8,8 +8,6 @@ import (
 	"sort"
 	"strings"
 	"sync"
-
-	"github.com/torchfx-go/torchfx/internal/spelling"
 )
 
 // catalogueVersion is the libtorch whose operators are embedded.
@@ -214,7 +212,7 @@ func (c *Catalogue) Nearest(op string) string {
 	}
 	best, distance := "", 0
 	for _, s := range overloads {
-		d := spelling.Distance(overload, s.Overload(), maxNearestText)
+		d := editDistance(overload, s.Overload(), maxNearestText)
 		if s.Overload() == "" {
 			d = 1 // the default one, next to an exact match
 		}
@@ -238,9 +236,37 @@ func (c *Catalogue) nearestName(name string) string {
 			continue
 		}
 		last = candidate
-		if d := spelling.Distance(name, candidate, limit); d <= limit {
+		if d := editDistance(name, candidate, limit); d <= limit {
 			best, limit = candidate, d-1
 		}
 	}
 	return best
+}
+
+// editDistance returns how many insertions, deletions and replacements of bytes
+// turn a into b, or limit+1 where it is more than limit.
+func editDistance(a, b string, limit int) int {
+	if diff := len(a) - len(b); diff > limit || -diff > limit {
+		return limit + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal, least := row[0], i+1
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = min(diagonal, row[j], row[j+1]) + 1
+			}
+			diagonal, row[j+1] = row[j+1], cost
+			least = min(least, cost)
+		}
+		if least > limit {
+			return limit + 1
+		}
+	}
+	return row[len(b)]
 }

@@ -105,7 +105,7 @@ class Maker(random_arguments.Maker):
     def overload(self, wrong):
         """As of the base; a packet has a tensor, since torch.ops has operators of plain numbers as well, which TorchScript calls."""
         name, args, kwargs = super().overload(wrong)
-        tensors = [a for a in args if isinstance(a, torch.Tensor)]
+        tensors = [a for a in args + list(kwargs.values()) if isinstance(a, torch.Tensor)]
         if name.count(".") < 4 and not tensors or any(a.layout != torch.strided for a in tensors):
             return self.overload(wrong)
         return name, args, kwargs

@@ -40,7 +40,7 @@ LEFT_OUT = {
     "torch.ops.aten.nuclear_norm": "a list of the wrong length is refused before its kernel, which of two faults names the other one",
     "torch.nn.functional.embedding_bag": "its kernel checks no offsets: PyTorch's process ends at some",
     "torch.ops.aten.multilabel_margin_loss_forward": "its second result is not written where there is nothing to do",
-    "torch.ops.aten.set.": "memory that nothing was written to",
+    "torch.ops.aten.set": "memory that nothing was written to",
     "torch.ops.aten.get_gradients": "distributed autograd",
 }
 

@@ -79,6 +79,7 @@ func TestArgumentsOfPythonsOwn(t *testing.T) {
 		{"builtins.any", []any{1, 2}, nil, "any() takes exactly one argument (2 given)"},
 		{"torch.sym_float", []any{1, 2, 3}, nil, "sym_float() takes 1 positional argument but 3 were given"},
 		{"math.dist", []any{[]any{1.0}, " 2"}, nil, "both points must have the same number of dimensions"},
+		{"math.isclose", []any{nil, 1}, nil, "must be real number, not NoneType"},
 		{"operator.length_hint", []any{1, nil}, nil, "'NoneType' object cannot be interpreted as an integer"},
 	} {
 		_, err := torch.Invoke(nil, ir.FuncOf(c.fn), c.args, c.kw)

@@ -135,8 +135,8 @@ func init() {
 		a = append(slices.Clone(pair), a[1:]...)
 		v := [4]float64{2: 1e-9}
 		for i := range a {
-			if a[i] == nil {
-				continue
+			if i >= 2 && a[i] == nil {
+				continue // not given
 			}
 			n, err := realNumber(m, a[i])
 			if err != nil {
