@@ -11,7 +11,10 @@
 // their names say.
 //
 // Making a graph fast: [Freeze] makes a module for inference, by rewrites that
-// [Rewrites] lists and that are switched one by one. One of them gives regions to a
+// [Rewrites] lists and that are switched one by one, each with the tolerance that it
+// keeps when it is made alone. Sizes may be dynamic: batches of any size, none too, run
+// on packed weights, in convolutions of one to three dimensions, transposed ones,
+// linear layers and LSTMs. One of the rewrites gives regions to a
 // [Delegate], which computes them by kernels of its own: [OneDNN], or another, by
 // [FreezeDelegate]. [DelegateRegions] does that alone, [InlineRegions] takes it back.
 //

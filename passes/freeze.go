@@ -48,7 +48,7 @@ var rewrites = []Rewrite{
 	{Name: "fold-batch-norm", Doc: "batch norms that evaluate go into the convolution or linear layer before or behind them", Tolerance: 1e-4, apply: (*freezer).foldBatchNorm},
 	{Name: "bfloat16", Doc: "convolutions, linear layers and what lies between them compute in bfloat16", Tolerance: 0.05, Off: true, apply: (*freezer).toBFloat16},
 	// packs the weights that batch norms have changed, with the activations that patterns were
-	{Name: "pack-convolutions", Device: "cpu", Doc: "convolutions, with the activation and residual add behind them, run on packed weights, channels last", Tolerance: 1e-4, apply: (*freezer).packConvolutions},
+	{Name: "pack-convolutions", Device: "cpu", Doc: "convolutions of one to three dimensions, with the activation and residual add behind them, run on packed weights, channels last", Tolerance: 1e-4, apply: (*freezer).packConvolutions},
 	// another algorithm may be chosen, and both may round to TF32, as PyTorch's convolutions do
 	{Name: "fuse-cudnn", Device: "cuda", Doc: "convolutions run with the residual add and the relu behind them, by cuDNN", Tolerance: 1e-3, apply: (*freezer).fuseCUDNN},
 	{Name: "merge-linears", Device: "cpu", Doc: "linear layers of one input become one, where that is measured to be faster", Tolerance: 1e-5, apply: (*freezer).mergeLinears},
@@ -222,11 +222,12 @@ func (r *FreezeReport) String() string {
 // looked into.
 //
 // What a graph writes, an attribute or memory shared with one, is no constant. What
-// results share memory with stays the same, and so do their strides: where an
-// operator depends on them, a value is laid out again.
+// results share memory with stays the same, and so do their strides, of dimensions of
+// more than one element: where an operator depends on them, a value is laid out again.
 //
 // Tolerances are for finite values: an activation fused into a packed layer may make
-// 0 of NaN, as oneDNN's relu does.
+// 0 of NaN, as oneDNN's relu does, and attention of a row of which -inf hides all
+// scores gives 0 where what is written out gives NaN.
 //
 // A graph in which torch.vmap is open around operators stays as it is.
 //

@@ -137,6 +137,29 @@ func TestFreezeLSTMsOfAnySize(t *testing.T) {
 	}
 }
 
+// What cannot run on packed weights stays, and the report has the reason.
+func TestFreezeLeavesLSTMs(t *testing.T) {
+	const taken = "\ngetitem = r[0]\nreturn getitem"
+	tests := []struct{ name, body, why string }{
+		{"projected", "r = torch.ops.aten.lstm.input(x, [z, y], [self.w, self.hp, self.b, self.b2, self.p], True, 1, 0.0, False, False, False)" + taken, "its hidden state is projected"},
+		{"in training", "r = torch.ops.aten.lstm.input(x, [y, y], [self.w, self.h], False, 1, 0.0, True, False, False)" + taken, "it trains"},
+		{"computed weight", "n = torch.ops.aten.mul.Tensor(self.w, torch.ops.aten.mean.default(x))\nr = torch.ops.aten.lstm.input(x, [y, y], [n, self.h], False, 1, 0.0, False, False, False)" + taken, "a weight is no constant"},
+		{"float64", "d = torch.ops.aten.to.dtype(x, torch.float64)\ns = torch.ops.aten.to.dtype(y, torch.float64)\nr = torch.ops.aten.lstm.input(d, [s, s], [torch.ops.aten.to.dtype(self.w, torch.float64), torch.ops.aten.to.dtype(self.h, torch.float64)], False, 1, 0.0, False, False, False)" + taken, "a weight is no constant"},
+		{"a GRU", "r = torch.ops.aten.gru.input(x, y, [self.gw, self.gh], False, 1, 0.0, False, False, False)" + taken, ""},
+		{"sequences of several lengths", "n = torch.ops.aten.ones.default([5], dtype=torch.int64)\nl = torch.ops.aten.mul.Tensor(n, 7)\nf = torch.ops.aten.reshape.default(x, [35, 6])\nr = torch.ops.aten.lstm.data(f, l, [y, y], [self.w, self.h], False, 1, 0.0, False, False)" + taken, ""},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			testenv.Libtorch(t)
+			x, h, p := randn(t, 5, 7, 6), randn(t, 1, 7, 4), randn(t, 1, 7, 3)
+			gm := aten(t, tc.body, map[string][]int{"w": {16, 6}, "h": {16, 4}, "hp": {16, 3}, "p": {3, 4}, "b": {16}, "b2": {16}, "gw": {12, 6}, "gh": {12, 4}}, x, h, p)
+			frozen := freezes(t, gm, [][]*torch.Tensor{{x, h, p}})
+			assert.Zero(t, frozen.Report.Count("pack-lstms"))
+			assert.Contains(t, frozen.Report.String(), tc.why)
+		})
+	}
+}
+
 func TestFreezeNormsBefore(t *testing.T) {
 	const norm = "n = torch.ops.aten.batch_norm.default(x, self.g, self.b, self.m, self.var, False, 0.1, 1e-05, True)\n"
 	tests := []struct {

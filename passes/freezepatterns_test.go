@@ -52,6 +52,15 @@ func TestFreezePatterns(t *testing.T) {
 	}
 }
 
+// A sigmoid of integers is of floating point, and silu takes none.
+func TestFreezeLeavesPatternsOfIntegers(t *testing.T) {
+	testenv.Libtorch(t)
+	x := indices(t, 5, 3, 4)
+	gm := aten(t, "s = torch.ops.aten.sigmoid.default(x)\nreturn "+mul+"(x, s)", nil, x)
+	frozen := freezes(t, gm, [][]*torch.Tensor{{x}})
+	assert.Equal(t, []string{"aten.sigmoid", "aten.mul.Tensor"}, operatorsOf(frozen.Module))
+}
+
 func TestFreezeAttention(t *testing.T) {
 	const op = "torch.ops.aten."
 	const turned, sdpa = op + "transpose.int(y, -2, -1)", "aten.scaled_dot_product_attention"

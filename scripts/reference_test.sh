@@ -87,6 +87,8 @@ if [[ -z $only ]]; then
   "$python" scripts/record_forwards.py | cmp - nn/internal/layers/forwards.txt
   # networks that Go traces, lowers and saves are programs of PyTorch
   go test . -count=1 -run TestLoweredInPython
+  # frozen programs compute what PyTorch does of networks that it exports
+  go test ./passes -count=1 -run TestFrozenAgainstPython
   # a package that AOTInductor compiles runs, and so does silero-vad's TorchScript, bit by bit
   silero=third_party/silero-vad
   [[ -d $silero ]] || "$python" -m pip install --quiet --no-deps --disable-pip-version-check --target "$silero" silero-vad==6.2.3
