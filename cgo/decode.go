@@ -152,7 +152,7 @@ func (d *decoder) integer(t *ir.Type, n int64) any {
 	}
 	switch t.Kind {
 	case ir.TypeDType:
-		v, err := ir.DTypeFromC10(int(n))
+		v, err := dtypeFromC10(int(n))
 		d.keep(err)
 		return v
 	case ir.TypeLayout:

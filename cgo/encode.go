@@ -185,6 +185,9 @@ func (e *encoder) value(t *ir.Type, v any, free int) error {
 		}
 	case ir.TypeDType:
 		if v, ok := v.(ir.DType); ok && v.Valid() {
+			if v.C10() >= loaded.dtypes {
+				return &fault{ir.ErrUnsupported, "a dtype of libtorch " + loaded.version, v.String()}
+			}
 			e.w = append(e.w, C.TFX_INT, uint64(v.C10()))
 			return nil
 		}

@@ -78,26 +78,26 @@ func ExampleOperator_Call() {
 
 // Errors have the class of Python's exception and libtorch's message.
 func ExampleError() {
-	if missing("argument mat2: expected Tensor, got int64\nmm: mat1 and mat2 shapes cannot be multiplied (1x2 and 3x1)\ntrue") {
+	if missing("argument other: expected Tensor, got string\nThe size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 1\ntrue") {
 		return
 	}
 	a, _ := libtorch.NewTensor(ir.Float32, []int64{1, 2}, pack(1, 2))
-	b, _ := libtorch.NewTensor(ir.Float32, []int64{3, 1}, pack(1, 2, 3))
+	b, _ := libtorch.NewTensor(ir.Float32, []int64{1, 3}, pack(1, 2, 3))
 	defer a.Close()
 	defer b.Close()
-	mm, err := libtorch.Find("aten::mm")
+	mul, err := libtorch.Find("aten::mul.Tensor")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	_, err = mm.Call(nil, []any{a, int64(3)}) // refused before libtorch sees it
+	_, err = mul.Call(nil, []any{a, "b"}) // refused before libtorch sees it
 	fmt.Println(err)
-	_, err = mm.Call(nil, []any{a, b})
+	_, err = mul.Call(nil, []any{a, b})
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, ir.ErrRuntime))
 	// Output:
-	// argument mat2: expected Tensor, got int64
-	// mm: mat1 and mat2 shapes cannot be multiplied (1x2 and 3x1)
+	// argument other: expected Tensor, got string
+	// The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 1
 	// true
 }
 

@@ -184,7 +184,9 @@ func (e *encoder) any(v any) error {
 		return e.value(&ir.Type{Kind: ir.TypeTensor}, v, -1)
 	case string:
 		e.str(v)
-	case ir.DType, ir.Layout, ir.MemoryFormat:
+	case ir.DType:
+		return e.value(&ir.Type{Kind: ir.TypeDType}, v, -1)
+	case ir.Layout, ir.MemoryFormat:
 		e.w = append(e.w, C.TFX_INT, uint64(v.(interface{ C10() int }).C10()))
 	case ir.Device:
 		e.device(v)

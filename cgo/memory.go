@@ -151,12 +151,13 @@ func Lasting() (end func()) {
 	return sync.OnceFunc(func() { C.tfx_allocate_lasting(-1) })
 }
 
-// storable refuses the dtypes whose tensors need more than bytes.
+// storable refuses the dtypes whose tensors need more than bytes, and those that the
+// open libtorch does not have.
 func storable(dt ir.DType) error {
 	if !dt.Valid() || dt.IsQuantized() {
 		return ir.Errorf(ir.ErrUnsupported, "tensor: expected a dtype whose elements are plain bytes, got %v", dt)
 	}
-	return nil
+	return CheckDType(dt)
 }
 
 func alignment(dt ir.DType) int {

@@ -142,7 +142,7 @@ func TestMetaCalls(t *testing.T) {
 		cpu.close()
 		meta.close()
 		switch {
-		case errors.Is(err, errSparse):
+		case errors.Is(err, errSparse), err != nil && testenv.Otherwise(t, c.Fn) != "":
 		case err == nil:
 			same++
 		case slices.Contains(ofElements, c.Fn) && needElements.MatchString(err.Error()), differOnMeta[c.Fn] != "":
@@ -182,6 +182,9 @@ func TestMetaKernels(t *testing.T) {
 			want = c.Meta
 		}
 		if got != want && !(strings.HasPrefix(want, "error") && got == c.Meta) && !(slices.Contains(ofElements, c.Fn) && needElements.MatchString(got)) {
+			if testenv.Otherwise(t, c.Fn) != "" {
+				continue
+			}
 			t.Errorf("%s: expected %s, got %s; PyTorch on meta: %s\n  %s", c.Fn, want, got, c.Meta, line[:min(300, len(line))])
 		}
 	}
@@ -219,8 +222,9 @@ func metaKernels(t *testing.T) []string {
 			if !strings.Contains(name, "::") {
 				name = "aten::" + name
 			}
-			_, err := libtorch.Find(name)
-			require.NoError(t, err)
+			if _, err := libtorch.Find(name); testenv.Otherwise(t, name) == "" {
+				require.NoError(t, err)
+			}
 			own = append(own, name)
 		}
 	}
@@ -253,7 +257,7 @@ const packed = "its packed weights have no strides to write down"
 // nested tensors, which PyTorch has no kernels for either, and such whose results depend
 // on elements. TORCHFX_META_MISSING names a file to write the list to.
 func TestWithoutMeta(t *testing.T) {
-	testenv.Libtorch(t)
+	testenv.OfRelease(t, "the list is of the operators of 2.15")
 	all, err := libtorch.Operators()
 	require.NoError(t, err)
 	var missing []string

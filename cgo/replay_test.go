@@ -524,7 +524,7 @@ func TestRecordedCalls(t *testing.T) {
 			sparse++
 			continue
 		}
-		if err != nil {
+		if err != nil && testenv.Otherwise(t, c.Fn) == "" {
 			failed[c.Fn]++
 			if failed[c.Fn] == 1 {
 				t.Errorf("%s: %v\n  %s", c.Fn, err, lines.Text()[:min(400, len(lines.Text()))])

@@ -117,7 +117,7 @@ func decodeInfo(w []uint64) (TensorInfo, error) {
 	if !has(infoDefined) {
 		return TensorInfo{}, nil // nothing follows
 	}
-	dtype, err := ir.DTypeFromC10(int(w[1]))
+	dtype, err := dtypeFromC10(int(w[1]))
 	if err != nil {
 		return TensorInfo{}, err
 	}

@@ -27,6 +27,11 @@ func TestBytesOfEveryDType(t *testing.T) {
 				data[i] = byte(i % 2) // legal for bool too
 			}
 			x, err := NewTensor(dt, []int64{2, 3}, data)
+			if testenv.Otherwise(t, dt.Name()) != "" {
+				require.ErrorContains(t, err, "has none of that name")
+				return
+			}
+			require.NoError(t, CheckDType(dt))
 			if dt.IsQuantized() {
 				require.ErrorIs(t, err, ir.ErrUnsupported)
 				return
@@ -47,6 +52,30 @@ func TestBytesOfEveryDType(t *testing.T) {
 			assert.Equal(t, fmt.Sprintf("expected room for %d bytes, got %d", len(data), len(data)-1), err.Error())
 		})
 	}
+}
+
+// A dtype that an older libtorch does not have is refused by its name wherever it comes
+// in, and the number that stands for none there comes out as no dtype.
+func TestADTypeOfALaterRelease(t *testing.T) {
+	empty := find(t, "aten::empty.memory_format")
+	all := loaded.dtypes
+	defer func() { loaded.dtypes = all }()
+	loaded.dtypes = ir.BComplex32.C10()
+
+	want := "dtype torch.bcomplex32: libtorch " + loaded.version + " has none of that name"
+	_, err := NewTensor(ir.BComplex32, []int64{1}, make([]byte, 4))
+	require.EqualError(t, err, want)
+	require.ErrorIs(t, err, ir.ErrUnsupported)
+	_, err = FromMemory(make([]byte, 4), ir.BComplex32, []int64{1}, []int64{1}, 0, nil)
+	require.EqualError(t, err, want)
+	require.EqualError(t, CheckDType(ir.BComplex32), want)
+	require.NoError(t, CheckDType(ir.Float32))
+	require.ErrorIs(t, CheckDType(ir.InvalidDType), ir.ErrUnsupported)
+	_, err = empty.Call(nil, []any{[]int64{1}, ir.BComplex32, nil, nil, nil, nil})
+	require.EqualError(t, err, "argument dtype: expected a dtype of libtorch "+loaded.version+", got torch.bcomplex32")
+	require.ErrorIs(t, err, ir.ErrUnsupported)
+	_, err = dtypeFromC10(ir.BComplex32.C10())
+	require.ErrorIs(t, err, ir.ErrUnsupported)
 }
 
 func TestTensorsThatCannotBe(t *testing.T) {

@@ -1,8 +1,13 @@
 package libtorch
 
+// #include "trampoline.h"
+import "C"
+
 import (
 	"fmt"
 	"strings"
+
+	"github.com/torchfx-go/torchfx/ir"
 )
 
 // version reads TORCH_ABI_VERSION: a byte each of major, minor and patch, from
@@ -24,4 +29,46 @@ func release(v string) string {
 		}
 	}
 	return v
+}
+
+// countDTypes asks the libtorch that was just opened how many dtypes it has: their numbers
+// are without gaps, and what follows the last stands for none, of which no tensor can be.
+func countDTypes() int {
+	n := 0
+	for _, dt := range ir.DTypes() {
+		n = max(n, dt.C10()+1)
+	}
+	for ; n > 0; n-- {
+		var r reply
+		t, err := r.tensor("", C.tfx_tensor_new(C.int32_t(n-1), dims([]int64{0}), 1, nil, 0, r.w(), replyWords, &r.out))
+		if err == nil {
+			_ = t.Close()
+			break
+		}
+	}
+	return n
+}
+
+// CheckDType opens libtorch and says whether it has a dtype: releases add some. The
+// error wraps [ir.ErrUnsupported] and names the release.
+func CheckDType(dt ir.DType) error {
+	if err := Open(); err != nil {
+		return err
+	}
+	if !dt.Valid() {
+		return ir.Errorf(ir.ErrUnsupported, "dtype: expected one of libtorch's, got %v", dt)
+	}
+	if dt.C10() >= loaded.dtypes {
+		return ir.Errorf(ir.ErrUnsupported, "dtype %v: libtorch %s has none of that name", dt, loaded.version)
+	}
+	return nil
+}
+
+// dtypeFromC10 is [ir.DTypeFromC10] for a number of the open libtorch, in which the
+// first one after its dtypes stands for none.
+func dtypeFromC10(n int) (ir.DType, error) {
+	if n >= loaded.dtypes {
+		return ir.InvalidDType, ir.Errorf(ir.ErrUnsupported, "dtype: expected one of libtorch %s, got none", loaded.version)
+	}
+	return ir.DTypeFromC10(n)
 }

@@ -148,6 +148,9 @@ func (o *options) assemble(j *programJSON, st *state, d *decoder) *Program {
 			f.warn("%s: verifier %q is unknown; its rules are not checked", record, clip(v))
 		}
 	}
+	if here := o.catalogue.Version(); releaseOf(here) > 0 && b.release > releaseOf(here) {
+		f.warn("%s: the program is of torch %s, which is newer than libtorch %s: operators may have changed since", record, clip(j.torch), here)
+	}
 	p.calls(j.module.calls, record, f)
 	p.Ranges = b.ranges(j.ranges)
 	p.unparsed = b.unparsed

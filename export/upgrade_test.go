@@ -123,6 +123,33 @@ func TestNoUpgrades(t *testing.T) {
 	}
 }
 
+// A program of a later torch than runs it opens where all its operators are there, and says
+// of which it is.
+func TestAProgramOfALaterRelease(t *testing.T) {
+	old := ir.NewCatalogue("2.11.0", []*ir.Schema{schemaOf(t, "aten::relu(Tensor self) -> Tensor")})
+	tests := []struct {
+		version   string
+		operators *ir.Catalogue
+		says      string
+	}{
+		{"2.15.0", old, "models/model.json: the program is of torch 2.15.0, which is newer than libtorch 2.11.0: operators may have changed since"},
+		{"2.11.3", old, ""},
+		{"2.9.1", old, ""},
+		{"2.15.0", ir.Operators(), ""},
+		{"2.16.0", ir.Operators(), "models/model.json: the program is of torch 2.16.0, which is newer than libtorch 2.15.0: operators may have changed since"},
+		{"", old, ""},
+	}
+	for _, test := range tests {
+		p, err := ofRelease(t, test.version, "torch.ops.aten.relu.default", list{tensorArg("self")}, "linear").open(Operators(test.operators))
+		require.NoError(t, err, test.version)
+		if test.says == "" {
+			assert.Empty(t, p.Warnings, test.version)
+		} else {
+			assert.Equal(t, []string{test.says}, p.Warnings, test.version)
+		}
+	}
+}
+
 func schemaOf(t *testing.T, text string) *ir.Schema {
 	s, err := ir.ParseSchema(text)
 	require.NoError(t, err)

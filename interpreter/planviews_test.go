@@ -1,6 +1,7 @@
 package interpreter_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -61,5 +62,37 @@ func TestPlanCountsWhatIsWritten(t *testing.T) {
 			assert.Positive(t, want[0])
 			assert.Equal(t, want, counts(func(x any) (any, error) { return p.Run(t.Context(), x) }))
 		})
+	}
+}
+
+// A linear layer of an input that is not dense multiplies by a view of its weight, and as one
+// product only where that view requires gradients, as the parameter does.
+func TestPlanMultipliesByParametersAsTheInterpreterDoes(t *testing.T) {
+	needLibtorch(t)
+	const batch, rows, in, out = 2, 4, 8, 24
+	numbers := func(n int) []float32 {
+		data := make([]float32, n)
+		for i := range data {
+			data[i] = float32(math.Sin(float64(i * i)))
+		}
+		return data
+	}
+	weight := tensor(t, numbers(out*in), out, in).RequiresGradInPlace()
+	t.Cleanup(func() { _ = weight.Close() })
+	g := ir.NewGraph()
+	x := g.CallFunction(ir.OverloadOf("aten::transpose.int"), []ir.Arg{g.Placeholder("x"), ir.Int(0), ir.Int(1)})
+	w, b := g.GetAttr("weight"), g.GetAttr("bias")
+	g.Output(g.CallFunction(ir.OverloadOf("aten::linear"), []ir.Arg{x, w, b}))
+	gm := module(t, g, map[string]any{"weight": weight, "bias": tensor(t, numbers(out), out)})
+	arg := tensor(t, numbers(batch*rows*in), batch, rows, in)
+	want, err := interpreter.New(gm).Run(t.Context(), arg)
+	require.NoError(t, err)
+	defer closeResult(want)
+	p := compile(t, gm)
+	for range 3 {
+		got, err := p.Run(t.Context(), arg)
+		require.NoError(t, err)
+		assert.True(t, alike(t, ir.PyTuple{want}, ir.PyTuple{got}), "bits differ")
+		closeResult(got)
 	}
 }

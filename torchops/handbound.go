@@ -1,6 +1,7 @@
 package torchops
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -184,10 +185,36 @@ func (b *binding) contiguous(format any) (bool, error) {
 	if format == ir.PreserveFormat {
 		return false, ir.Errorf(ir.ErrRuntime, "preserve memory format is unsupported by the contiguous operator")
 	}
-	// not an operator call in Python
-	v, err := CallMode(nil, "aten::is_contiguous.memory_format", []any{b.self, format}, nil)
+	// Not an operator call in Python, and no operator before 2.12.
+	const op = "aten::is_contiguous.memory_format"
+	if _, err := libtorch.Find(op); errors.Is(err, ir.ErrUnsupported) {
+		info, err := b.self.info()
+		return alongChannels(info.Sizes, info.Strides, format), err
+	}
+	v, err := CallMode(nil, op, []any{b.self, format}, nil)
 	is, _ := v.(bool)
 	return is, err
+}
+
+// alongChannels reports whether strides are those of a format of channels last.
+func alongChannels(sizes, strides []int64, format any) bool {
+	order := []int{1, 3, 2, 0}
+	if format == ir.ChannelsLast3D {
+		order = []int{1, 4, 3, 2, 0}
+	}
+	if len(sizes) != len(order) || len(strides) != len(order) {
+		return false
+	}
+	expected := int64(1)
+	for _, d := range order {
+		if sizes[d] != 1 {
+			if strides[d] != expected {
+				return false
+			}
+			expected *= sizes[d]
+		}
+	}
+	return true
 }
 
 // conj is at::Tensor::conj, which is no call of the dispatcher where the elements

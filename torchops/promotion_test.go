@@ -2,6 +2,7 @@ package torchops
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,9 @@ func TestPromotion(t *testing.T) {
 		}
 		pairs++
 		words := strings.Fields(line)
+		if slices.ContainsFunc(words, func(w string) bool { return testenv.Otherwise(t, strings.TrimSuffix(w, "()")) != "" }) {
+			continue
+		}
 		for i, fn := range []string{"torch.result_type", "torch.add", "torch.div"} {
 			v, err := Invoke(nil, ir.FuncOf(fn), []any{operand(words[0]), operand(words[1])}, nil)
 			got := "-"

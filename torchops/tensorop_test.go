@@ -93,6 +93,10 @@ func TestPythonsOperatorsOnTensors(t *testing.T) {
 		name := c.Fn + fmt.Sprint(args)
 		got, err := Invoke(nil, ir.FuncOf(c.Fn), args, nil)
 		if c.Text == nil {
+			if testenv.Otherwise(t, c.Fn) != "" {
+				require.Error(t, err, name)
+				continue
+			}
 			assert.ErrorIs(t, err, classes[c.Error], "%s: Python raises %s: %s", name, c.Error, c.Message)
 			continue
 		}

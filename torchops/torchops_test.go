@@ -28,7 +28,7 @@ func roundTrip[T Element](t *testing.T, data ...T) {
 		back, err := Data[T](x)
 		require.NoError(t, err)
 		assert.Equal(t, data, back)
-		flipped, err := callTensor("aten::flip", x, []int{0})
+		flipped, err := callTensor("aten::stack", []*Tensor{x.Select(0, 2), x.Select(0, 1), x.Select(0, 0)})
 		require.NoError(t, err)
 		back, err = Data[T](flipped)
 		require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestBytesOfEveryDType(t *testing.T) {
 				data[i] = byte(i % 2)
 			}
 			x, err := FromBytes(dt, []int{2, 3}, data)
-			if dt.IsQuantized() {
+			if dt.IsQuantized() || testenv.Otherwise(t, dt.Name()) != "" {
 				assert.ErrorIs(t, err, ir.ErrUnsupported)
 				return
 			}
@@ -190,6 +190,10 @@ func TestPrintIsPythons(t *testing.T) {
 				x, err = callTensor("aten::empty.memory_format", c.Sizes, Kw("dtype", c.dt), Kw("device", ir.NewDevice(ir.DeviceMeta, -1)))
 			} else {
 				x, err = FromBytes(c.dt, c.Sizes, c.Data)
+			}
+			if testenv.Otherwise(t, c.dt.Name()) != "" {
+				require.ErrorIs(t, err, ir.ErrUnsupported)
+				return
 			}
 			require.NoError(t, err)
 			defer x.Close()

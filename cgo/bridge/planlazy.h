@@ -10,8 +10,9 @@ namespace tfx {
 
 // A WithLayers puts layers back for one call: that which notes of what a tensor is a
 // view and counts what is written, for operators that return views of their arguments or
-// write them; and for lazy tensors autograd, too. What other operators do inside, nobody
-// sees.
+// write them, and for composite ones, inside which a view of a parameter requires
+// gradients as the parameter does and matmul chooses by that; and for lazy tensors
+// autograd, too. What other operators do inside, nobody sees.
 class WithLayers {
  public:
   static constexpr c10::DispatchKeySet kViews{c10::DispatchKey::ADInplaceOrView};

@@ -150,7 +150,7 @@ class Runner {
         std::optional<WithLayers> layers;
         if (plan_.below_autograd && o.composite && lazy(stack)) {
           layers.emplace(WithLayers::kAll);
-        } else if (plan_.below_autograd && !s.fresh) {
+        } else if (plan_.below_autograd && (o.composite || !s.fresh)) {
           layers.emplace(WithLayers::kViews);
         }
         o.op->handle.callBoxed(stack);

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -140,11 +141,16 @@ func Apart(t *testing.T) bool {
 		return false
 	}
 	testenv.Libtorch(t)
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=20m")
+	timeout := 20 * time.Minute
+	if end, ok := t.Deadline(); ok { // before that, so that it is the one to say where it hangs
+		timeout = time.Until(end) - 5*time.Second
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout="+timeout.String())
 	cmd.Env = append(os.Environ(), apart+"=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("in a process of its own: %v\n%s", err, out)
 	}
+	t.Logf("in a process of its own:\n%s", out)
 	return true
 }

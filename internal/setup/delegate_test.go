@@ -160,6 +160,7 @@ func TestDelegateLeftOut(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, r.Changed)
 	m.opts.NoDelegate = false
+	assert.Empty(t, Diagnose(t.Context(), m.opts).Notes, "it is as it was asked for")
 	r, err = Run(t.Context(), m.opts)
 	require.NoError(t, err)
 	assert.Equal(t, "kernels 1.0", r.Record.Extra["delegate"])

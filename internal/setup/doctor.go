@@ -127,6 +127,7 @@ func Diagnose(ctx context.Context, o Options) *Diagnosis {
 	if rec.TorchVersion != TorchVersion {
 		d.Notes = append(d.Notes, fmt.Sprintf("libtorch %s is not %s, which results are compared with", rec.TorchVersion, TorchVersion))
 	}
+	s.NoDelegate = s.NoDelegate || rec.DelegateNote == leftOut // as it was asked for
 	if r, err := s.current(ctx); r == nil {
 		note := "sources, compiler or LIBTORCH have changed since; torchfx setup brings it up to date"
 		if err != nil {
