@@ -67,8 +67,13 @@ func CallTensors(name string, options []any, args ...any) Tensors {
 func CallTensors2(name string, options []any, args ...any) (x, y *Tensor) {
 	c := callees.find(name)
 	a := callArgs{args: hidden(args), options: hidden(options)}
+	var o outcome
 	var list [2]*Tensor
-	c.several(&a, list[:])
+	if ok, err := c.parser.fast(nil, &a, &o); o.returned(2, ok, err) {
+		o.put(new([2]Tensor)[:], list[:])
+	} else {
+		c.several(&a, &o, ok, err, list[:])
+	}
 	return list[0], list[1]
 }
 
@@ -76,8 +81,13 @@ func CallTensors2(name string, options []any, args ...any) (x, y *Tensor) {
 func CallTensors3(name string, options []any, args ...any) (x, y, z *Tensor) {
 	c := callees.find(name)
 	a := callArgs{args: hidden(args), options: hidden(options)}
+	var o outcome
 	var list [3]*Tensor
-	c.several(&a, list[:])
+	if ok, err := c.parser.fast(nil, &a, &o); o.returned(3, ok, err) {
+		o.put(new([3]Tensor)[:], list[:])
+	} else {
+		c.several(&a, &o, ok, err, list[:])
+	}
 	return list[0], list[1], list[2]
 }
 
@@ -85,27 +95,32 @@ func CallTensors3(name string, options []any, args ...any) (x, y, z *Tensor) {
 func CallTensors4(name string, options []any, args ...any) (x, y, z, w *Tensor) {
 	c := callees.find(name)
 	a := callArgs{args: hidden(args), options: hidden(options)}
+	var o outcome
 	var list [4]*Tensor
-	c.several(&a, list[:])
+	if ok, err := c.parser.fast(nil, &a, &o); o.returned(4, ok, err) {
+		o.put(new([4]Tensor)[:], list[:])
+	} else {
+		c.several(&a, &o, ok, err, list[:])
+	}
 	return list[0], list[1], list[2], list[3]
 }
 
-// several calls a function that returns so many tensors.
-func (c *callee) several(a *callArgs, list []*Tensor) {
-	var o outcome
-	if ok, err := c.parser.fast(nil, a, &o); !ok || err != nil || o.route.results != len(list) {
-		var got Tensors
-		if ok && err == nil {
-			got = As[Tensors](o.value())
-		} else {
-			got = As[Tensors](c.inFull(a, err))
-		}
-		for i := range list {
-			list[i] = got.At(i)
-		}
-		return
+// returned reports whether a call by a route returned n tensors, each by itself.
+func (o *outcome) returned(n int, ok bool, err error) bool {
+	return ok && err == nil && o.route.results == n
+}
+
+// several takes as many tensors as there are in list from whatever else came of a call.
+func (c *callee) several(a *callArgs, o *outcome, ok bool, err error, list []*Tensor) {
+	var got Tensors
+	if ok && err == nil {
+		got = As[Tensors](o.value())
+	} else {
+		got = As[Tensors](c.inFull(a, err))
 	}
-	o.put(make([]Tensor, len(list)), list)
+	for i := range list {
+		list[i] = got.At(i)
+	}
 }
 
 // A callee is a function or method by its name.
