@@ -89,8 +89,8 @@ func FreezeArgs(args ...any) FreezeOption { return func(f *freezer) { f.args = a
 func WithChoices(c *Choices) FreezeOption { return func(f *freezer) { f.choices = c } }
 
 // KeepChoices takes measured choices from a file and writes there what is measured. A
-// process that finds its network there measures nothing, starts sooner, and has no kernels
-// in memory that were only tried. A file that cannot be read or written is an error of
+// process that finds its network there measures nothing, but for what a delegate does by
+// itself, starts sooner, and has no kernels of libtorch's in memory that were only tried. A file that cannot be read or written is an error of
 // Freeze; see [OpenChoices].
 func KeepChoices(name string) FreezeOption { return func(f *freezer) { f.file = name } }
 
