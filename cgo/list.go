@@ -181,7 +181,7 @@ func (e *encoder) any(v any) error {
 	case nil:
 		e.head(C.TFX_NONE, 0)
 	case *Tensor:
-		return e.value(&ir.Type{Kind: ir.TypeTensor}, v, -1)
+		return e.value(&tensorType, v, -1)
 	case string:
 		e.str(v)
 	case ir.DType:
@@ -195,15 +195,15 @@ func (e *encoder) any(v any) error {
 	case *Object:
 		return e.object(v)
 	case []int64, []int:
-		return e.list(&ir.Type{Kind: ir.TypeList, Elem: &ir.Type{Kind: ir.TypeInt}}, v, -1)
+		return e.list(&intsType, v, -1)
 	case []float64:
-		return e.list(&ir.Type{Kind: ir.TypeList, Elem: &ir.Type{Kind: ir.TypeFloat}}, v, -1)
+		return e.list(&floatsType, v, -1)
 	case []bool:
-		return e.list(&ir.Type{Kind: ir.TypeList, Elem: &ir.Type{Kind: ir.TypeBool}}, v, -1)
+		return e.list(&boolsType, v, -1)
 	case []*Tensor:
 		return e.tensors(v, len(v), false)
 	case []string, []complex128, []any:
-		return e.items(&ir.Type{Kind: ir.TypeAny}, v)
+		return e.items(&anyType, v)
 	default:
 		if !e.scalar(v) {
 			return errKind
@@ -211,6 +211,15 @@ func (e *encoder) any(v any) error {
 	}
 	return nil
 }
+
+// The types that any writes values as, made once.
+var (
+	anyType    = ir.Type{Kind: ir.TypeAny}
+	tensorType = ir.Type{Kind: ir.TypeTensor}
+	intsType   = ir.Type{Kind: ir.TypeList, Elem: &ir.Type{Kind: ir.TypeInt}}
+	floatsType = ir.Type{Kind: ir.TypeList, Elem: &ir.Type{Kind: ir.TypeFloat}}
+	boolsType  = ir.Type{Kind: ir.TypeList, Elem: &ir.Type{Kind: ir.TypeBool}}
+)
 
 // listLen returns the length of a value that may stand for a list.
 func listLen(v any) (int, bool) {

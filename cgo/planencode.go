@@ -95,8 +95,6 @@ func (e *encoder) step(s *PlanStep) error {
 	return nil
 }
 
-var anyType = ir.Type{Kind: ir.TypeAny}
-
 func (e *encoder) planCall(c *PlanCall) error {
 	var out uint64
 	if c.Out != nil {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -41,13 +42,14 @@ type Plan struct {
 	output  operand
 	results []int // slots that the output reads
 	literal []any
-	simple  bool // the output is slots of the bridge, each once
-	first   int  // steps before it look at the inputs alone and are Go's
-	vmap    bool // Go's steps change the mode for those after them
-	frames  chan *planFrame
-	workers chan struct{}            // one taken by each run; nil for no bound
-	check   func(leaves []any) error // nil for none
-	device  *deviceSide              // nil where the plan runs where its tensors are
+	simple  bool                      // the output is slots of the bridge, each once
+	first   int                       // steps before it look at the inputs alone and are Go's
+	vmap    bool                      // Go's steps change the mode for those after them
+	idle    atomic.Pointer[planFrame] // the frame that a run takes first, nil for none
+	frames  chan *planFrame           // more of them
+	workers chan struct{}             // one taken by each run; nil for no bound
+	check   func(leaves []any) error  // nil for none
+	device  *deviceSide               // nil where the plan runs where its tensors are
 
 	mu     sync.RWMutex // held for reading by runs, for writing by Close
 	closed bool
@@ -300,6 +302,9 @@ func (p *Plan) Close() error {
 	}
 	p.closed = true
 	p.device.close()
+	if f := p.idle.Swap(nil); f != nil {
+		_ = f.native.Close()
+	}
 	for {
 		select {
 		case f := <-p.frames:
@@ -353,6 +358,9 @@ func (p *Plan) admit(args []any) error {
 
 // frame takes a frame that is idle, or makes one.
 func (p *Plan) frame() (*planFrame, error) {
+	if f := p.idle.Swap(nil); f != nil {
+		return f, nil
+	}
 	select {
 	case f := <-p.frames:
 		return f, nil
@@ -374,6 +382,9 @@ func (p *Plan) newFrame(s *libtorch.Stream) (*planFrame, error) {
 }
 
 func (p *Plan) put(f *planFrame) {
+	if p.idle.CompareAndSwap(nil, f) {
+		return
+	}
 	select {
 	case p.frames <- f:
 	default:

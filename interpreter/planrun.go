@@ -19,6 +19,7 @@ type planFrame struct {
 	owners owners
 	r      Run // of the steps that Go does
 	lent   bool
+	state  libtorch.PlanRun
 	slots  []int
 	values []any
 }
@@ -26,7 +27,7 @@ type planFrame struct {
 // run runs the plan on one value per placeholder.
 func (f *planFrame) run(ctx context.Context, args []any) (out any, err error) {
 	p := f.plan
-	f.r.ctx, f.r.mode, f.r.args = ctx, f.mode, args
+	f.r.ctx, f.r.args = ctx, args
 	ended := false
 	defer func() {
 		if !ended {
@@ -37,7 +38,8 @@ func (f *planFrame) run(ctx context.Context, args []any) (out any, err error) {
 	if err := f.take(args); err != nil {
 		return nil, err
 	}
-	state := libtorch.PlanRun{At: p.first}
+	f.state = libtorch.PlanRun{At: p.first}
+	state := &f.state
 	if done := ctx.Done(); done != nil {
 		if ctx.Err() != nil {
 			return nil, f.stopped(0)
@@ -65,12 +67,12 @@ func (f *planFrame) run(ctx context.Context, args []any) (out any, err error) {
 			f.carry(i, f.cells[i].value)
 		}
 	}
-	handed, err := f.native.Run(&f.mode, &state, f.slots, f.values)
+	handed, err := f.native.Run(&f.mode, state, f.slots, f.values)
 	f.clearCarried()
 	for {
 		switch {
 		case err != nil:
-			return nil, f.failed(&state, err)
+			return nil, f.failed(state, err)
 		case state.Stop == libtorch.PlanFinished:
 			ended = true
 			return f.result(handed)
@@ -93,7 +95,7 @@ func (f *planFrame) run(ctx context.Context, args []any) (out any, err error) {
 		f.drop(state.At)
 		if err == nil {
 			state.Resume = true
-			handed, err = f.native.Run(&f.mode, &state, nil, nil)
+			handed, err = f.native.Run(&f.mode, state, nil, nil)
 		}
 	}
 }
@@ -136,12 +138,12 @@ func (f *planFrame) clearCarried() {
 	f.slots, f.values = f.slots[:0], f.values[:0]
 }
 
-// lend notes what is not the run's own, before it can come out of a step.
+// lend notes what is not the run's own, before it can come out of a step that Go does.
 func (f *planFrame) lend() {
 	if f.lent {
 		return
 	}
-	f.lent = true
+	f.lent, f.r.mode = true, f.mode
 	for i := range f.plan.inputs {
 		f.owners.lend(f.cells[i].value)
 	}
@@ -316,12 +318,16 @@ func (f *planFrame) stopped(i int) error {
 func (f *planFrame) reset() {
 	if f.lent { // or nothing was ever held
 		f.owners.close()
-		f.lent = false
+		f.lent, f.r.mode = false, libtorch.Mode{}
+		clear(f.cells)
+	} else {
+		clear(f.cells[:len(f.plan.inputs)])
+		for _, slot := range f.plan.results {
+			f.cells[slot] = cell{}
+		}
 	}
-	clear(f.cells)
 	f.clearCarried()
 	f.r.ctx, f.r.args, f.r.node, f.r.module, f.r.graph = nil, nil, nil, nil, nil
-	f.r.mode = libtorch.Mode{}
 }
 
 // operands returns the arguments of a step with the values of slots in their

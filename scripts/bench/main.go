@@ -5,6 +5,7 @@
 //	go run ./scripts/bench -networks all [-load all]  networks; runs from many goroutines
 //	go run ./scripts/bench -small                     operators on small tensors, by this module alone
 //	go run ./scripts/bench -soak 100000               one plan, 64 goroutines, 50 shapes
+//	go run ./scripts/bench -calls 10000000            an operator, 64 goroutines, results left to the collector
 //	go run ./scripts/bench -memory resnet50           what a frozen network holds in memory
 //
 // Operators: a Plan and an Interpreter against a bare C++ loop in the same process and
@@ -60,12 +61,16 @@ func command() error {
 	resume := flag.Bool("resume", false, "leave out cells of networks that the JSON beside -write has of each executor")
 	small := flag.Bool("small", false, "measure instead what operators on small tensors cost this module's executors")
 	soaked := flag.Int("soak", 0, "run one plan so often from 64 goroutines instead, and watch memory and threads")
+	calls := flag.Int("calls", 0, "call an operator so often from 64 goroutines instead, and watch memory and threads")
 	footprint := flag.String("memory", "", "tell instead what this network, frozen, holds in memory, stage after stage")
 	choices := flag.String("choices", "", "for -memory: file of measured choices that Freeze takes and completes")
 	serve := flag.String("worker", "", "be the worker of this executor, for the folder given")
 	flag.Parse()
 	if *soaked > 0 {
 		return soak(*soaked)
+	}
+	if *calls > 0 {
+		return soakCalls(*calls)
 	}
 	if *footprint != "" {
 		return measureMemory(filepath.Join(benchFolder("networks"), *footprint+"-b1"), *choices)

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/passes"
@@ -130,6 +131,8 @@ func soakCalls(calls int) error {
 		time.Sleep(100 * time.Millisecond) // cleanups run beside
 	}
 	status("after the collector")
+	libtorch.TrimMemory()
+	status("without what C's allocator keeps for the next call")
 	return err
 }
 
@@ -180,7 +183,7 @@ func bytesOf(ctx context.Context, plan *interpreter.Plan, x any) ([]byte, error)
 	return t.Bytes()
 }
 
-// status prints the resident memory and the threads of the process.
+// status prints the resident memory, Go's part of it, and the threads of the process.
 func status(when string) {
 	data, _ := os.ReadFile("/proc/self/status")
 	var facts []string
@@ -190,5 +193,7 @@ func status(when string) {
 		}
 	}
 	live, _ := torch.LiveTensors()
-	fmt.Printf("%s: %s (%d of Go's), %d live tensors\n", when, strings.Join(facts, ", "), pprof.Lookup("threadcreate").Count(), live)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	fmt.Printf("%s: %s (%d of Go's), %.1f MB of Go's heap in use, %d live tensors\n", when, strings.Join(facts, ", "), pprof.Lookup("threadcreate").Count(), mb(int64(m.HeapInuse)), live)
 }
