@@ -100,6 +100,11 @@ func residualOf(n *ir.Node) (add, other *ir.Node) {
 		if !known || !knownToo || a.DType != b.DType || !sameSizes(a.Sizes, b.Sizes) {
 			return nil, nil
 		}
+		if sum, ok := valueOf(u); ok && sum.Strides != nil {
+			if _, dense := notedFormat(u); !dense {
+				return nil, nil // it lies as the other does, as nothing that is packed can
+			}
+		}
 		return u, other
 	}
 	return nil, nil

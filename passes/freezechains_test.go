@@ -57,6 +57,10 @@ return torch.ops.aten.mul.Tensor(torch.ops.aten.mul.Tensor(a, b), torch.ops.aten
 // packed layer or libtorch's norm computes lies in rows.
 func TestFreezeKeepsLayoutsOfOperands(t *testing.T) {
 	for name, body := range map[string]string{
+		"residual of a convolution": `
+y = torch.ops.aten.reshape.default(x, [1, 3, 2, 4])
+z = torch.ops.aten.transpose.int(y, 2, 3)
+return torch.ops.aten.add.Tensor(z, torch.ops.aten.conv2d.default(z, self.c))`,
 		"residual": "return torch.ops.aten.add.Tensor(x, torch.ops.aten.linear.default(x, self.q, self.b))",
 		"norm": `
 m = torch.ops.aten.mean.dim(x, [-1], True)
@@ -68,7 +72,7 @@ return torch.ops.aten.add.Tensor(torch.ops.aten.mul.Tensor(n, self.w), self.b)`,
 		t.Run(name, func(t *testing.T) {
 			x, err := tensor("aten::t", randn(t, 8, 3))
 			require.NoError(t, err)
-			freezes(t, aten(t, body, map[string][]int{"w": {8}, "b": {8}, "q": {8, 8}}, x), [][]*torch.Tensor{{x}})
+			freezes(t, aten(t, body, map[string][]int{"w": {8}, "b": {8}, "q": {8, 8}, "c": {3, 3, 1, 1}}, x), [][]*torch.Tensor{{x}})
 		})
 	}
 }
