@@ -185,7 +185,7 @@ func (e *encoder) value(t *ir.Type, v any, free int) error {
 		}
 	case ir.TypeDType:
 		if v, ok := v.(ir.DType); ok && v.Valid() {
-			if v.C10() >= loaded.dtypes {
+			if !hasDType(v.C10()) {
 				return &fault{ir.ErrUnsupported, "a dtype of libtorch " + loaded.version, v.String()}
 			}
 			e.w = append(e.w, C.TFX_INT, uint64(v.C10()))

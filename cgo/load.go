@@ -27,7 +27,6 @@ var (
 		cudaWhy        string // why there is none
 		graphsWhy      string // why no CUDA graphs are captured
 		released       *uint64
-		dtypes         int // that it has: their numbers are below
 	}
 )
 
@@ -93,7 +92,6 @@ func OpenBridge(bridge, libDir string) error {
 	}
 	loaded.bridge, loaded.libDir, loaded.version = bridge, libDir, compiled
 	loaded.released = (*uint64)(unsafe.Pointer(table.released))
-	loaded.dtypes = countDTypes()
 	loaded.cuda, loaded.cudaWhy = openCUDA(libDir)
 	loaded.graphsWhy = "there is no CUDA"
 	if loaded.cuda > 0 {

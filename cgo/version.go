@@ -6,6 +6,7 @@ import "C"
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -31,14 +32,21 @@ func release(v string) string {
 	return v
 }
 
-// countDTypes asks the libtorch that was just opened how many dtypes it has: their numbers
-// are without gaps, and what follows the last stands for none, of which no tensor can be.
-func countDTypes() int {
+// sureDTypes are the dtypes, by their numbers below it, that every release has from 2.11 on.
+const sureDTypes = 46
+
+// hasDType reports whether the open libtorch has the dtype of a number.
+func hasDType(n int) bool { return n < sureDTypes || n < dtypes() }
+
+// dtypes asks libtorch how many dtypes it has: their numbers are without gaps, and what
+// follows the last stands for none, of which no tensor can be. It is asked late, since
+// making one of the newest warns.
+var dtypes = sync.OnceValue(func() int {
 	n := 0
 	for _, dt := range ir.DTypes() {
 		n = max(n, dt.C10()+1)
 	}
-	for ; n > 0; n-- {
+	for ; n > sureDTypes; n-- {
 		var r reply
 		t, err := r.tensor("", C.tfx_tensor_new(C.int32_t(n-1), dims([]int64{0}), 1, nil, 0, r.w(), replyWords, &r.out))
 		if err == nil {
@@ -47,7 +55,7 @@ func countDTypes() int {
 		}
 	}
 	return n
-}
+})
 
 // CheckDType opens libtorch and says whether it has a dtype: releases add some. The
 // error wraps [ir.ErrUnsupported] and names the release.
@@ -58,7 +66,7 @@ func CheckDType(dt ir.DType) error {
 	if !dt.Valid() {
 		return ir.Errorf(ir.ErrUnsupported, "dtype: expected one of libtorch's, got %v", dt)
 	}
-	if dt.C10() >= loaded.dtypes {
+	if !hasDType(dt.C10()) {
 		return ir.Errorf(ir.ErrUnsupported, "dtype %v: libtorch %s has none of that name", dt, loaded.version)
 	}
 	return nil
@@ -67,7 +75,7 @@ func CheckDType(dt ir.DType) error {
 // dtypeFromC10 is [ir.DTypeFromC10] for a number of the open libtorch, in which the
 // first one after its dtypes stands for none.
 func dtypeFromC10(n int) (ir.DType, error) {
-	if n >= loaded.dtypes {
+	if !hasDType(n) {
 		return ir.InvalidDType, ir.Errorf(ir.ErrUnsupported, "dtype: expected one of libtorch %s, got none", loaded.version)
 	}
 	return ir.DTypeFromC10(n)
