@@ -101,11 +101,12 @@ func OpenBridge(bridge, libDir string) error {
 	return nil
 }
 
-// spins is how often a thread of libgomp's looks for work before it sleeps: some ten
-// microseconds, enough for the next kernel of a run. By itself libgomp has 300,000:
-// milliseconds after each kernel in which the threads of its team that are done keep
-// processors from those that are not, where there are fewer of them than threads.
-const spins = "1000"
+// spins is how often a thread of libgomp's looks for work before it sleeps: a millisecond
+// at most. By itself libgomp has three times as many, in which the threads of a team that
+// are done keep processors from those that are not, where there are fewer of them than
+// threads. With a hundredth of it threads sleep between two kernels of a run, and Linux
+// wakes them on the processor of the thread that has work for them.
+const spins = "100000"
 
 // boundSpinning tells libgomp, which reads the environment when it is loaded, unless
 // somebody has said something. restore takes it back, so that no child inherits it.

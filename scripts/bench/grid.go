@@ -120,6 +120,11 @@ func (g *grid) measure(c cell, f func(cell, []*contestant) error) (notes []strin
 	return notes, f(c, running)
 }
 
+// fallAsleep is how long threads of the executor before have to fall asleep. Those of
+// onnxruntime spin for some 30 ms after a run, those of libgomp for some milliseconds,
+// and keep a processor from whoever is next.
+const fallAsleep = 100 * time.Millisecond
+
 // A measurement is what one executor took for one cell.
 type measurement struct {
 	cell
@@ -158,6 +163,9 @@ func (g *grid) measureNetworks(report *networkReport, done func() error) (err er
 		wall, cpu := make([][]float64, len(running)), make([][]float64, len(running))
 		for round := -1; round < g.rounds; round++ {
 			for i, r := range running {
+				if c.Threads > 1 {
+					time.Sleep(fallAsleep)
+				}
 				w, p, err := r.run(1)
 				if err != nil {
 					return fmt.Errorf("%s: %w", r.name, err)
