@@ -238,7 +238,7 @@ func TestAFolderThatMayNotBeWritten(t *testing.T) {
 	require.NoError(t, Write(path, text("old")))
 	dir := filepath.Dir(path)
 	require.NoError(t, os.Chmod(dir, 0o500))
-	defer os.Chmod(dir, 0o700) //nolint:errcheck // so that it can be removed
+	defer os.Chmod(dir, 0o700)
 	require.ErrorIs(t, Write(path, text("new")), os.ErrPermission)
 	only(t, path, "old")
 }
