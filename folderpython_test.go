@@ -24,10 +24,7 @@ import (
 // modules in it, run here and give PyTorch's bits; written again they run in Python
 // and give the same. TORCHFX_PYTHON names a Python that has torch and safetensors.
 func TestFoldersAgainstPython(t *testing.T) {
-	python := os.Getenv("TORCHFX_PYTHON")
-	if python == "" {
-		t.Skip("TORCHFX_PYTHON names no Python with torch")
-	}
+	python := testenv.Python(t)
 	testenv.Libtorch(t)
 	out := t.TempDir()
 	script := func(command string) {

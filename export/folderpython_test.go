@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/torchfx-go/torchfx/internal/testenv"
 )
 
 // runFolder imports the folder `saved`, runs its module on recorded inputs, and
@@ -42,10 +44,7 @@ for k, v in module.state_dict().items():
 // TestFolderInPython has PyTorch import and run the folders that ToFolder wrote.
 // TORCHFX_PYTHON names a Python that has torch and safetensors.
 func TestFolderInPython(t *testing.T) {
-	python := os.Getenv("TORCHFX_PYTHON")
-	if python == "" {
-		t.Skip("TORCHFX_PYTHON names no Python with torch")
-	}
+	python := testenv.Python(t)
 	for _, dir := range savedFolders(t) {
 		name := filepath.Base(filepath.Dir(dir))
 		t.Run(name, func(t *testing.T) {

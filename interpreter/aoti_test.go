@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -31,10 +32,7 @@ torch._inductor.aoti_compile_and_package(program, package_path=sys.argv[1])
 // A package that Python compiles takes and returns what forward does, nested as there.
 // TORCHFX_PYTHON names a Python with torch; a C++ compiler is needed.
 func TestOpenAOTI(t *testing.T) {
-	python := os.Getenv("TORCHFX_PYTHON")
-	if python == "" {
-		t.Skip("TORCHFX_PYTHON names no Python with torch")
-	}
+	python := testenv.Python(t)
 	needLibtorch(t)
 	path := filepath.Join(t.TempDir(), "model.pt2")
 	out, err := exec.Command(python, "-c", compilePackage, path).CombinedOutput()

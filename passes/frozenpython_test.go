@@ -23,10 +23,7 @@ import (
 // oneDNN's regions and in bfloat16, at batches of other sizes, empty ones too.
 // TORCHFX_PYTHON names an interpreter with the PyTorch of the reference.
 func TestFrozenAgainstPython(t *testing.T) {
-	python := os.Getenv("TORCHFX_PYTHON")
-	if python == "" {
-		t.Skip("SKIPPED: TORCHFX_PYTHON names no Python with PyTorch; see make reference-test")
-	}
+	python := testenv.Python(t)
 	testenv.Libtorch(t)
 	dir := t.TempDir()
 	log, err := exec.Command(python, filepath.Join("testdata", "networks_to_freeze.py"), dir).CombinedOutput()

@@ -2,7 +2,6 @@ package script_test
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -32,10 +31,7 @@ torch._inductor.aoti_compile_and_package(program, package_path=sys.argv[1])
 // Python compiles a package and libtorch's loader runs it, from several goroutines.
 // TORCHFX_PYTHON names a Python with torch; a C++ compiler is needed.
 func TestPackage(t *testing.T) {
-	python := os.Getenv("TORCHFX_PYTHON")
-	if python == "" {
-		t.Skip("TORCHFX_PYTHON names no Python with torch")
-	}
+	python := testenv.Python(t)
 	testenv.Libtorch(t)
 	path := filepath.Join(t.TempDir(), "model.pt2")
 	out, err := exec.Command(python, "-c", compile, path).CombinedOutput()

@@ -1,7 +1,6 @@
 package vision_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -23,10 +22,7 @@ import (
 // imports the folders written here and gets the same bits. TORCHFX_PYTHON names a
 // Python that has torchvision and safetensors.
 func TestAgainstTorchvision(t *testing.T) {
-	python := os.Getenv("TORCHFX_PYTHON")
-	if python == "" {
-		t.Skip("TORCHFX_PYTHON names no Python with torchvision")
-	}
+	python := testenv.Python(t)
 	testenv.Libtorch(t)
 	out := t.TempDir()
 	script(t, python, "make", out)

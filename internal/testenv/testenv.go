@@ -114,3 +114,14 @@ func miss(tb testing.TB, variable, format string, args ...any) {
 	}
 	tb.Skipf(format, args...)
 }
+
+// Python returns the interpreter that TORCHFX_PYTHON names, which has PyTorch,
+// torchvision and safetensors, or skips the test. `make reference-test` sets it.
+func Python(tb testing.TB) string {
+	tb.Helper()
+	python := os.Getenv("TORCHFX_PYTHON")
+	if python == "" {
+		tb.Skip("TORCHFX_PYTHON names no Python with PyTorch; see make reference-test")
+	}
+	return python
+}
