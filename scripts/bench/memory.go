@@ -22,8 +22,9 @@ const memoryRuns = 1000
 
 // measureMemory tells what a frozen network holds in memory, stage after stage, in
 // this process, which should have done nothing else: the program loaded, frozen and
-// compiled, its first runs, and memoryRuns more. The last lines compare the peak of a
-// run with the weights and the largest set of values that are live at once.
+// compiled, its first runs, and memoryRuns more in four parts. The last lines compare
+// the peak of a run with the weights and the largest set of values that are live at
+// once, and the parts with each other: behind the first, memory is to stay what it is.
 //
 // What counts is memory of the process's own and the pages of the program's file, in
 // which weights stay that no rewrite changed; code of libraries is not counted. It
@@ -91,12 +92,17 @@ func measureMemory(folder, choices string) error {
 		stage("Compile and a run")
 	}
 	settle()
-	first := stage("the collector")
+	stage("the collector")
 	settle() // what reading took is no run's
-	if err := run(memoryRuns); err != nil {
-		return err
+	const parts = 4
+	var parted [parts]memory
+	for i := range parts {
+		if err := run(memoryRuns / parts); err != nil {
+			return err
+		}
+		parted[i] = stage(fmt.Sprintf("%d runs more", memoryRuns/parts*(i+1)))
 	}
-	last := stage(fmt.Sprintf("%d runs more", memoryRuns))
+	last := parted[parts-1]
 	// of the program as it was: regions keep weights and values of theirs to themselves
 	original, err := torchfx.Load(file)
 	if err != nil {
@@ -112,7 +118,7 @@ func measureMemory(folder, choices string) error {
 	fmt.Printf("\nweights %.1f MB, largest live set %.1f MB; peak of runs %.1f MB: %.2f times both together\n", mb(weights), mb(live), mb(grown), float64(grown)/float64(weights+live))
 	freezing := frozen.peak - base.code - base.private
 	fmt.Printf("peak of Load and Freeze %.1f MB: %.2f times the weights\n", mb(freezing), float64(freezing)/float64(weights))
-	fmt.Printf("%d runs: %+.1f MB private\n", memoryRuns, mb(last.private-first.private))
+	fmt.Printf("the last %d of %d runs: %+.1f MB private\n", memoryRuns-memoryRuns/parts, memoryRuns, mb(last.private-parted[0].private))
 	return nil
 }
 
