@@ -62,7 +62,7 @@ func ParseClass(src string, opts ...ParseOption) (*CodeClass, error) {
 	for _, o := range opts {
 		o(&c)
 	}
-	p := &parser{lexer: lexer{src: src}, cfg: c, wrapped: map[string]bool{}}
+	p := &parser{lexer: lexer{src: src}, cfg: c, wrapped: map[string]int{}}
 	if len(src) > maxCode {
 		return nil, p.failAt(0, fmt.Sprintf("at most %d bytes", maxCode), fmt.Sprint(len(src)))
 	}
@@ -153,7 +153,7 @@ func (t *CodeTensor) TensorMeta() TensorMeta { return t.meta }
 type parser struct {
 	lexer
 	cfg     parseConfig
-	wrapped map[string]bool // globals with a wrap line
+	wrapped map[string]int // globals with a wrap line, by their places among those
 	depth   int
 	fn      *function
 	descs   *[]string // where the comments of the next container's items go

@@ -236,3 +236,18 @@ func TestParseShared(t *testing.T) {
 		}
 	}
 }
+
+// Of calls of one wrapped function only some may be marked; the wrap lines stand in the
+// order of the first that are.
+func TestParseWrapLines(t *testing.T) {
+	const body = "\ndef forward(self, x):\n    f = program_f(x);  x = None\n    g = program_g(f);  f = None\n    f_1 = program_f(g);  g = None\n    return f_1\n    "
+	line := func(name string) string { return `torch.fx._symbolic_trace.wrap("` + name + "\")\n" }
+	for _, names := range [][2]string{{"program_f", "program_g"}, {"program_g", "program_f"}} {
+		text := "\n" + line(names[0]) + line(names[1]) + body
+		g, err := ParseCode(text)
+		require.NoError(t, err)
+		again, err := g.PythonCode("self")
+		require.NoError(t, err)
+		require.Equal(t, text, again.Source)
+	}
+}

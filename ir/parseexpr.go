@@ -4,11 +4,11 @@ import "strings"
 
 // An expression is what a line computes.
 type expression struct {
-	op      Op
-	target  Target
-	args    []Arg
-	kwargs  []Keyword
-	wrapped bool
+	op     Op
+	target Target
+	args   []Arg
+	kwargs []Keyword
+	global string // what is called, where it may have a wrap line
 }
 
 func operation(name string, args ...Arg) expression {
@@ -205,7 +205,7 @@ func (p *parser) path(whole bool) (q path, call *expression, err error) {
 	p.lexer, p.depth = start, depth
 	p.next()
 	args, kwargs, err := p.arguments()
-	return q, &expression{op: CallFunction, target: getattrFunc, args: args, kwargs: kwargs, wrapped: p.wrapped["getattr"]}, err
+	return q, &expression{op: CallFunction, target: getattrFunc, args: args, kwargs: kwargs, global: "getattr"}, err
 }
 
 // globalExpression reads a call of a global function, or an operation on a
@@ -246,7 +246,7 @@ func (p *parser) globalExpression() (expression, error) {
 		return expression{}, p.failAt(pos, "a function", quoted(names.pieces[0]))
 	}
 	return expression{
-		op: CallFunction, target: FuncOf(p.functionName(name)), args: args, kwargs: kwargs, wrapped: p.wrapped[name],
+		op: CallFunction, target: FuncOf(p.functionName(name)), args: args, kwargs: kwargs, global: name,
 	}, nil
 }
 

@@ -46,6 +46,7 @@ type function struct {
 	args    []string          // of a pytree signature, nil for others
 	boxes   []*boxedLocal     // locals that the next call takes
 	opened  map[string]bool   // names of those that the last call took
+	wraps   []wrappedCall     // calls of globals with a wrap line
 	comment string            // of verbose code: where the next nodes come from
 }
 
@@ -97,6 +98,7 @@ func (p *parser) function() (*Graph, error) {
 	if err := p.body(def); err != nil {
 		return nil, err
 	}
+	p.markWrapped()
 	if returns != "" {
 		for n := range p.fn.graph.Nodes() {
 			if n.op == Output {

@@ -161,8 +161,8 @@ func (p *parser) assignment() error {
 	}
 	n.typ = typ
 	p.note(n, value)
-	if e.wrapped {
-		n.meta.Set(MetaIsWrapped, true)
+	if line, wrapped := p.wrapped[e.global]; wrapped {
+		p.fn.wraps = append(p.fn.wraps, wrappedCall{n, line})
 	}
 	if len(p.fn.boxes) > 0 {
 		if err := p.unboxed(n); err != nil {

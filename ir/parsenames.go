@@ -29,7 +29,9 @@ func (p *parser) preamble() error {
 		if p.tok.kind != tokenString {
 			return p.fail("the name of a wrapped function in quotes")
 		}
-		p.wrapped[p.tok.value] = true
+		if _, before := p.wrapped[p.tok.value]; !before {
+			p.wrapped[p.tok.value] = len(p.wrapped)
+		}
 		p.next()
 		return p.words(")", "\n")
 	}
