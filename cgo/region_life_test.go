@@ -92,6 +92,10 @@ func TestRegionReadsStridedTensors(t *testing.T) {
 	_, err := r.Prepare([]*Tensor{expanded}, 1)
 	require.ErrorIs(t, err, ir.ErrUnsupported)
 	assert.ErrorContains(t, err, "expected each element at its own place")
+	overlapping := one(t, "aten::as_strided", random(t, 7, 2000), []int64{2, 16, 6, 8}, []int64{8, 16, 3, 1}, nil)
+	_, err = r.Prepare([]*Tensor{overlapping}, 1)
+	require.ErrorIs(t, err, ir.ErrUnsupported)
+	assert.ErrorContains(t, err, "expected dimensions that lie one inside the other")
 }
 
 // TestRegionRunsFromManyThreads runs two classes of one region from many

@@ -98,7 +98,9 @@ inline Md given(const Shape& s, const Dims& strides) {
   for (size_t i = 0; i < s.dims.size(); i++) {
     if (strides[i] < 1 && s.dims[i] != 1) fail(TFX_DELEGATE_NOT_IMPLEMENTED, "strides ", strides, ": expected each element at its own place");
   }
-  return Md(s.dims, s.type, strides);
+  Md md(s.dims, s.type, strides, /*allow_empty=*/true);
+  if (md.get(true) == nullptr) fail(TFX_DELEGATE_NOT_IMPLEMENTED, "strides ", strides, ": expected dimensions that lie one inside the other");
+  return md;
 }
 
 // A Run is a stretch of memory along which one dimension goes.
