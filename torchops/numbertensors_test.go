@@ -86,3 +86,33 @@ func TestArgumentsOfPythonsOwn(t *testing.T) {
 		assert.ErrorContains(t, err, c.text, c.fn)
 	}
 }
+
+// Any slice of values is a list, nested ones too; one that holds itself is refused.
+func TestSlicesAreLists(t *testing.T) {
+	testenv.Libtorch(t)
+	for _, c := range []struct {
+		data  any
+		shape []int
+		dtype torch.DType
+	}{
+		{[][]int{{1, 2, 3}, {4, 5, 6}}, []int{2, 3}, torch.Int64},
+		{[][][]float32{{{1}, {2}}}, []int{1, 2, 1}, torch.Float32},
+		{[]float32{1, 2}, []int{2}, torch.Float32},
+		{[][]bool{{true}, {false}}, []int{2, 1}, torch.Bool8},
+		{[]complex128{1i}, []int{1}, torch.Complex64},
+		{[]int32{7}, []int{1}, torch.Int64},
+		{[]any{[]int{1}, []float64{2}}, []int{2, 1}, torch.Float32},
+		{[][]int{}, []int{0}, torch.Float32},
+	} {
+		x := torch.TensorOf(c.data)
+		assert.Equal(t, c.shape, x.Shape(), "%v", c.data)
+		assert.Equal(t, c.dtype, x.DType(), "%v", c.data)
+	}
+	_, err := torch.Try(func() *torch.Tensor { return torch.TensorOf([][]int{{1, 2}, {3}}) })
+	assert.ErrorIs(t, err, ir.ErrValue)
+	type list []list
+	itself := list{nil}
+	itself[0] = itself
+	_, err = torch.Try(func() *torch.Tensor { return torch.TensorOf(itself) })
+	assert.Error(t, err)
+}

@@ -2,6 +2,7 @@ package torchops
 
 import (
 	"math"
+	"reflect"
 
 	"github.com/torchfx-go/torchfx/ir"
 )
@@ -106,6 +107,16 @@ func normalize(v any) (any, error) {
 	case ir.Tuple:
 		x, err := normalizeArgs(v.Len(), v.At)
 		return ir.PyTuple(x), err
+	}
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice { // [][]int, []float32, ...
+		x := make([]any, list.Len())
+		for i := range x {
+			var err error
+			if x[i], err = normalize(list.Index(i).Interface()); err != nil {
+				return nil, err
+			}
+		}
+		return x, nil
 	}
 	return v, nil
 }
