@@ -95,7 +95,13 @@ func find(op string) (*libtorch.Operator, error) {
 		}
 		op = f.Op()
 	}
-	return libtorch.Find(op)
+	o, err := libtorch.Find(op)
+	if err != nil && !strings.Contains(op, "::") {
+		if f := ir.FuncOf(op); implementationOf(f) != nil {
+			return nil, ir.Errorf(ir.ErrUnsupported, `expected an operator, as "aten::add.Tensor"; %s is a function, which Invoke calls`, op)
+		}
+	}
+	return o, err
 }
 
 func (c *call) run(o *libtorch.Operator, args []any, kw []Kwarg) (any, error) {

@@ -116,3 +116,10 @@ func TestSlicesAreLists(t *testing.T) {
 	_, err = torch.Try(func() *torch.Tensor { return torch.TensorOf(itself) })
 	assert.Error(t, err)
 }
+
+func TestCallOfAFunction(t *testing.T) {
+	testenv.Libtorch(t)
+	_, err := torch.Call("torch.softmax", 1)
+	assert.ErrorIs(t, err, ir.ErrUnsupported)
+	assert.ErrorContains(t, err, `expected an operator, as "aten::add.Tensor"; torch.softmax is a function, which Invoke calls`)
+}
