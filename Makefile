@@ -50,7 +50,7 @@ $(testsum): scripts/testsum/main.go
 lint: ## gofmt, vet, and the pinned golangci-lint where it can be fetched
 	@bash scripts/lint.sh
 
-bench: setup reference bench-reference ## everything against PyTorch and onnxruntime (hours): writes docs/performance.md
+bench: setup reference bench-reference ## everything against PyTorch and onnxruntime (hours): writes docs/performance.md and its tables
 	@$(GO) run ./scripts/bench -chains -networks all -load mobilenet_v2,lstm -write docs/performance.md
 
 bench-quick: setup reference ## operators and networks, this module and Python without compilers: minutes

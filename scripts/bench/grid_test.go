@@ -79,6 +79,13 @@ func TestReplaceSection(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "a\n<!-- begin of scripts/bench -load -->\nnew\n<!-- end of scripts/bench -load -->\nb\n", string(got))
 	require.ErrorContains(t, replaceSection(file, "", "new\n"), "expected the markers")
+
+	tables := filepath.Join(filepath.Dir(file), "x-tables.md")
+	require.NoError(t, os.WriteFile(tables, []byte("<!-- begin of scripts/bench -->\n<!-- end of scripts/bench -->\n"), 0o644))
+	require.NoError(t, replaceSection(file, "", "new\n"), "the tables beside the file")
+	got, err = os.ReadFile(tables)
+	require.NoError(t, err)
+	require.Equal(t, "<!-- begin of scripts/bench -->\nnew\n<!-- end of scripts/bench -->\n", string(got))
 }
 
 func TestCellsThatWereMeasured(t *testing.T) {

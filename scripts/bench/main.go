@@ -12,8 +12,9 @@
 // against PyTorch from Python. Networks: each executor in a process of its own, see
 // package worker; -executors, -batch and -threads choose among them.
 //
-// It prints Markdown tables; -write puts them between the markers of that file, and
-// what they were made of into the JSON beside it, from which plots are drawn.
+// It prints Markdown tables; -write FILE.md puts them between the markers of that file
+// or of FILE-tables.md, and what they were made of into FILE.json, from which plots are
+// drawn and -tables writes the tables again.
 package main
 
 import (
@@ -64,8 +65,16 @@ func command() error {
 	calls := flag.Int("calls", 0, "call an operator so often from 64 goroutines instead, and watch memory and threads")
 	footprint := flag.String("memory", "", "tell instead what this network, frozen, holds in memory, stage after stage")
 	choices := flag.String("choices", "", "for -memory: file of measured choices that Freeze takes and completes")
+	tables := flag.String("tables", "", "measure nothing: write the tables of this file again, from the JSON beside it")
 	serve := flag.String("worker", "", "be the worker of this executor, for the folder given")
 	flag.Parse()
+	if *tables != "" {
+		r, err := readResults(*tables)
+		if err != nil {
+			return err
+		}
+		return r.replaceSections(*tables)
+	}
 	if *soaked > 0 {
 		return soak(*soaked)
 	}
@@ -523,20 +532,4 @@ func machineNow() string {
 	data, _ := os.ReadFile("/proc/loadavg")
 	load, _, _ := strings.Cut(string(data), " ")
 	return fmt.Sprintf("Machine: %s, load %s at the start", machine(), load)
-}
-
-// replaceSection puts text between the markers of a file, of which there is a pair for
-// the command with each kind of flag.
-func replaceSection(name, flags, text string) error {
-	begin, end := "<!-- begin of scripts/bench"+flags+" -->", "<!-- end of scripts/bench"+flags+" -->"
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(data), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s: expected the markers %s and %s", name, begin, end)
-	}
-	return os.WriteFile(name, []byte(before+begin+"\n"+text+end+after), 0o644)
 }

@@ -94,19 +94,8 @@ func (r *results) save(file string) error {
 	all.Networks = slices.Clone(r.Networks)
 	all.keep(before)
 	r = &all
-	var networks []string
-	for _, n := range r.Networks {
-		networks = append(networks, n.table())
-	}
-	for _, part := range []struct{ flags, text string }{
-		{"", r.Chains.table()}, {" -networks", strings.Join(networks, "\n")}, {" -load", r.Load.table()},
-	} {
-		if part.text == "" {
-			continue
-		}
-		if err := replaceSection(file, part.flags, part.text); err != nil {
-			return err
-		}
+	if err := r.replaceSections(file); err != nil {
+		return err
 	}
 	data, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
