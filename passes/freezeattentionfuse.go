@@ -18,7 +18,7 @@ func (a *attention) fits(memory *memoryMap, viewed bool) string {
 		if !known || !meta.DType.IsFloat() || i > 0 && meta.DType != dtype || len(meta.Sizes) != 3 && len(meta.Sizes) != 4 {
 			return "query, key and value are not noted as tensors of one dtype and of three or four dimensions"
 		}
-		if memory.is(memory.written, n) {
+		if memory.changes(n) {
 			return n.Name() + " is written"
 		}
 		dtype, sizes[i] = meta.DType, meta.Sizes
@@ -98,7 +98,7 @@ func (m *attentionMask) fits(memory *memoryMap, scores []ir.Size, dtype ir.DType
 		}
 	}
 	switch {
-	case memory.is(memory.written, m.node):
+	case memory.changes(m.node):
 		return m.node.Name() + " is written"
 	case m.kind == added && meta.DType != dtype:
 		return "its mask is of another dtype"

@@ -48,6 +48,9 @@ func (f *freezer) foldNormsBefore() error {
 			continue
 		}
 		m, why := f.normBefore(n)
+		if why == "" && !f.delays(n, m.layer) {
+			why = "what it reads is written before " + m.layer.Name()
+		}
 		if why != "" {
 			f.kept(n, "%s", why)
 			continue

@@ -168,17 +168,20 @@ func (c *convolutionCall) paddings(a ir.Arg, dims int) ([]int64, bool) {
 	return numbers(a, dims)
 }
 
-// fuse finds what follows the convolution and can be computed with it.
-func (c *convolutionCall) fuse() {
+// fuse finds what follows the convolution and can be computed with it, there.
+func (c *convolutionCall) fuse(f *freezer) {
 	c.residual, c.other, c.activation, c.epilogue, c.last = nil, nil, nil, noEpilogue, c.node
 	if !c.transposed {
-		if add, other := residualOf(c.node); add != nil && other.Before(add) {
+		if add, other := residualOf(c.node); add != nil && f.delays(c.node, add) {
 			c.residual, c.other, c.last = add, other, add
 		}
 	}
 	a, e := activationOf(c.last)
 	if a == nil || c.residual != nil && e.attr != "relu" {
 		return // with an operand beside it, relu is all that libtorch fuses
+	}
+	if !f.delays(c.node, a) || !f.delays(c.last, a) {
+		return
 	}
 	c.activation, c.epilogue, c.last = a, e, a
 }
@@ -221,7 +224,7 @@ func (f *freezer) plane(c *convolutionCall, a ir.Arg) (ir.Arg, error) {
 // packConvolution replaces one convolution and what is fused with it by a call on
 // packed weights, which it returns.
 func (f *freezer) packConvolution(c *convolutionCall) (*ir.Node, error) {
-	c.fuse()
+	c.fuse(f)
 	args, err := bind(c.node) // its input may have been packed meanwhile
 	if err != nil {
 		return nil, err
@@ -294,7 +297,10 @@ func (f *freezer) writeSums(packed map[*ir.Node]bool) {
 			continue
 		}
 		other, _ := n.Arg(1).(*ir.Node)
-		if packed[other] && n.Arg(0) != ir.Arg(other) && mapMemory(f.module).lastUse(other, n) {
+		if !packed[other] {
+			continue
+		}
+		if m := mapMemory(f.module); m.lastUse(other, n) && !m.mayShare(n.Arg(0).(*ir.Node), other) {
 			_ = n.SetTarget(writtenSum) // an operator fits
 			n.SetArgs(append([]ir.Arg{other, n.Arg(0)}, n.Args()[2:]...)...)
 		}

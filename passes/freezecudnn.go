@@ -38,13 +38,17 @@ func (f *freezer) fuseCUDNN() error {
 			continue
 		}
 		op, last := "aten::cudnn_convolution_relu", n
-		if add, other := residualOf(n); add != nil {
+		if add, other := residualOf(n); add != nil && f.delays(n, add) {
 			op, last = "aten::cudnn_convolution_add_relu", add
 			args["z"], args["alpha"] = other, ir.Float(1)
 		}
 		relu, e := activationOf(last)
 		if relu == nil || e.attr != "relu" {
 			f.kept(n, "no relu follows")
+			continue
+		}
+		if !f.delays(n, relu) || !f.delays(last, relu) {
+			f.kept(n, "what it reads is written before %s", relu)
 			continue
 		}
 		positional, err := byName(op, args)

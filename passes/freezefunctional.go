@@ -1,9 +1,12 @@
 package passes
 
 import (
+	"fmt"
 	"strings"
 
+	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 // functional replaces calls that write their first operand by the operators that
@@ -19,7 +22,7 @@ func (f *freezer) functional() error {
 			continue
 		}
 		self := n.Arg(0).(*ir.Node)
-		if why := f.freshOperand(m, n, self); why != "" {
+		if why := f.freshOperand(m, n, self, target); why != "" {
 			f.kept(n, "%s", why)
 			m.add(n)
 			continue
@@ -61,8 +64,9 @@ func functionalForm(n *ir.Node) (*ir.Func, bool) {
 	return ir.OverloadOf(op), true
 }
 
-// freshOperand says why self, which n writes, cannot be left as it was.
-func (f *freezer) freshOperand(m *memoryMap, n, self *ir.Node) string {
+// freshOperand says why self, which n writes, cannot be left as it was, and target be
+// called instead.
+func (f *freezer) freshOperand(m *memoryMap, n, self *ir.Node, target *ir.Func) string {
 	if m.is(m.outside, self) {
 		return "it writes what others hold"
 	}
@@ -95,5 +99,75 @@ func (f *freezer) freshOperand(m *memoryMap, n, self *ir.Node) string {
 	if !mine.DType.IsFloat() {
 		return "it is not of floating point"
 	}
+	returned, err := f.returns(n, target)
+	switch {
+	case err != nil:
+		return err.Error()
+	case returned.DType != mine.DType:
+		return fmt.Sprintf("%s returns %s", target.Op(), returned.DType)
+	case !liesAs(hintsOf(mine), returned):
+		return target.Op() + " returns what lies otherwise"
+	}
 	return ""
+}
+
+// returns says what n would return with another operator in its place, at the sizes noted.
+func (f *freezer) returns(n *ir.Node, target *ir.Func) (ir.TensorMeta, error) {
+	g := ir.NewGraph()
+	var args []any
+	defer func() { closeAll(ir.PyTuple(args)) }()
+	env := map[*ir.Node]*ir.Node{}
+	for _, in := range n.Inputs() {
+		meta, _ := valueOf(in)
+		t, err := argument(hintsOf(meta), nil)
+		if err != nil {
+			return ir.TensorMeta{}, err
+		}
+		env[in], args = g.Placeholder(in.Name()), append(args, t)
+	}
+	call, err := g.CopyNode(n, lookup(env))
+	if err != nil {
+		return ir.TensorMeta{}, err
+	}
+	if err := call.SetTarget(target); err != nil {
+		return ir.TensorMeta{}, err
+	}
+	g.Output(call)
+	out, err := interpreter.New(f.module, interpreter.WithGraph(g)).Run(f.ctx, args...)
+	if err != nil {
+		return ir.TensorMeta{}, err
+	}
+	defer closeAll(out)
+	t, ok := out.(*torch.Tensor)
+	if !ok {
+		return ir.TensorMeta{}, ir.Errorf(ir.ErrType, "%s: expected a tensor, got %s", target.Op(), torch.Describe(out))
+	}
+	return metaOf(t)
+}
+
+// hintsOf is what is noted of a tensor at the sizes noted.
+func hintsOf(m ir.TensorMeta) ir.TensorMeta {
+	known := func(sizes []ir.Size) []ir.Size {
+		out := make([]ir.Size, len(sizes))
+		for i, s := range sizes {
+			out[i] = ir.SizeOf(s.Hint())
+		}
+		return out
+	}
+	m.Sizes, m.Strides = known(m.Sizes), known(m.Strides)
+	return m
+}
+
+// liesAs reports whether tensors of known sizes have the same, and the same strides
+// along what has more than one element.
+func liesAs(a, b ir.TensorMeta) bool {
+	if !sameSizes(a.Sizes, b.Sizes) || len(a.Strides) != len(b.Strides) {
+		return false
+	}
+	for i, s := range a.Sizes {
+		if s.Hint() > 1 && !sameSize(a.Strides[i], b.Strides[i]) {
+			return false
+		}
+	}
+	return true
 }

@@ -42,7 +42,7 @@ func (f *freezer) packLinears() error {
 			}
 			continue
 		}
-		c.fuse()
+		c.fuse(f)
 		choice, err := f.choices.choose(c.key(), f.threads, c.ways)
 		if err != nil {
 			return fmt.Errorf("%s: %w", n, err)
@@ -141,13 +141,13 @@ func (f *freezer) linear(n *ir.Node) (c *linearCall, why string) {
 
 func isOne(a ir.Arg) bool { return a == ir.Int(1) || a == ir.Float(1) }
 
-// fuse finds what follows the layer and can be computed with it.
-func (c *linearCall) fuse() {
-	if add, other := residualOf(c.node); add != nil && other.Before(add) && inRows(add) {
+// fuse finds what follows the layer and can be computed with it, there.
+func (c *linearCall) fuse(f *freezer) {
+	if add, other := residualOf(c.node); add != nil && inRows(add) && f.delays(c.node, add) {
 		c.residual, c.other, c.last = add, other, add
 		return
 	}
-	if a, e := activationOf(c.node); a != nil {
+	if a, e := activationOf(c.node); a != nil && f.delays(c.node, a) {
 		c.activation, c.epilogue, c.last = a, e, a
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 // A memoryMap tells which values of a graph may share memory, from the schemas of the
@@ -16,10 +17,11 @@ type memoryMap struct {
 	outside  map[*ir.Node]bool       // roots that others hold: placeholders, attributes, what is unknown
 	written  map[*ir.Node]bool       // roots that some node writes
 	returned map[*ir.Node]bool       // roots that the output may hold
+	writes   map[*ir.Node][]*ir.Node // by node, the values that it writes
 }
 
 func newMemoryMap(gm *ir.GraphModule) *memoryMap {
-	return &memoryMap{gm, map[*ir.Node][]*ir.Node{}, map[*ir.Node][]*ir.Node{}, map[*ir.Node]bool{}, map[*ir.Node]bool{}, map[*ir.Node]bool{}}
+	return &memoryMap{gm, map[*ir.Node][]*ir.Node{}, map[*ir.Node][]*ir.Node{}, map[*ir.Node]bool{}, map[*ir.Node]bool{}, map[*ir.Node]bool{}, map[*ir.Node][]*ir.Node{}}
 }
 
 func mapMemory(gm *ir.GraphModule) *memoryMap {
@@ -80,10 +82,16 @@ func onlyReads(m *ir.GraphModule, n *ir.Node) bool {
 func (m *memoryMap) unknown(n *ir.Node) []*ir.Node {
 	m.outside[n] = true
 	for _, in := range n.Inputs() {
-		m.mark(m.written, in)
+		m.write(n, in)
 		m.mark(m.outside, in)
 	}
 	return n.Inputs()
+}
+
+// write notes that n writes x.
+func (m *memoryMap) write(n, x *ir.Node) {
+	m.mark(m.written, x)
+	m.writes[n] = append(m.writes[n], x)
 }
 
 // call returns the operands whose memory the result of a call may share.
@@ -98,7 +106,7 @@ func (m *memoryMap) call(n *ir.Node) (shared []*ir.Node) {
 	effects := s.Effects().Settle(func(i int) ir.Arg { return operandOrDefault(n, s, i) })
 	for _, i := range append(slices.Clone(effects.Writes), effects.Updates...) {
 		for _, in := range nodesIn(operand(n, i, s.Args[i].Name)) {
-			m.mark(m.written, in)
+			m.write(n, in)
 		}
 	}
 	if effects.Opaque {
@@ -151,7 +159,7 @@ func (m *memoryMap) is(set map[*ir.Node]bool, n *ir.Node) bool {
 // writes either, and no result becomes the memory of somebody else or of another
 // result.
 func (m *memoryMap) mayStandFor(x, n *ir.Node) bool {
-	if m.is(m.written, n) || m.is(m.written, x) {
+	if m.changes(n) || m.changes(x) {
 		return false
 	}
 	return !m.is(m.returned, n) || !m.is(m.outside, x) && !m.is(m.returned, x)
@@ -169,6 +177,71 @@ func (m *memoryMap) lastUse(x, at *ir.Node) bool {
 				if u != at && !u.Before(at) {
 					return false
 				}
+			}
+		}
+	}
+	return true
+}
+
+// mayShare reports whether two values may lie in the same memory. Arguments may be one
+// tensor given twice, and attributes may have one storage.
+func (m *memoryMap) mayShare(x, y *ir.Node) bool {
+	for _, a := range m.roots[x] {
+		for _, b := range m.roots[y] {
+			if a == b || m.outside[a] && m.outside[b] && m.oneTensor(a, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// oneTensor reports whether what others hold under two names may be the same.
+func (m *memoryMap) oneTensor(a, b *ir.Node) bool {
+	if a.Op() != ir.GetAttr || b.Op() != ir.GetAttr {
+		return a.Op() != ir.GetAttr && b.Op() != ir.GetAttr // an argument is no attribute
+	}
+	v, _ := m.module.Attr(a.Target().String())
+	w, _ := m.module.Attr(b.Target().String())
+	t, ok := v.(*torch.Tensor)
+	u, ok2 := w.(*torch.Tensor)
+	if !ok || !ok2 {
+		return a.Target() == b.Target()
+	}
+	shares, err := tensorSet{t}.shares(u)
+	return shares || err != nil
+}
+
+// changes reports whether some node writes the memory of x.
+func (m *memoryMap) changes(x *ir.Node) bool { return m.writesBefore(x, nil) > 0 }
+
+// writesBefore counts the nodes before at, nil for all, that may write the memory of x.
+func (m *memoryMap) writesBefore(x, at *ir.Node) (count int) {
+	for w, written := range m.writes {
+		if (at == nil || w.Before(at)) && slices.ContainsFunc(written, func(y *ir.Node) bool { return m.mayShare(x, y) }) {
+			count++
+		}
+	}
+	return count
+}
+
+// delays reports whether n may be computed at a node behind it: no node from n to there
+// writes what n reads.
+func (f *freezer) delays(n, at *ir.Node) bool {
+	var writers []*ir.Node
+	for w := n.Next(); w != at; w = w.Next() {
+		if hasEffects(f.module, w) {
+			writers = append(writers, w)
+		}
+	}
+	if len(writers) == 0 {
+		return true
+	}
+	m := mapMemory(f.module)
+	for _, w := range writers {
+		for _, x := range m.writes[w] {
+			if slices.ContainsFunc(n.Inputs(), func(in *ir.Node) bool { return m.mayShare(in, x) }) {
+				return false
 			}
 		}
 	}

@@ -22,10 +22,10 @@ func (f *freezer) mergeLinears() error {
 		}
 		// the addition of a residual saves more than merging; an activation may, where
 		// nothing is measured it is taken to
-		if c.fuse(); c.residual != nil || c.activation != nil && f.choices.fixed != "" {
+		if c.fuse(f); c.residual != nil || c.activation != nil && f.choices.fixed != "" {
 			continue
 		}
-		input := inputKey(memory, c.input)
+		input := inputKey(memory, c)
 		if groups[input] == nil {
 			order = append(order, input)
 		}
@@ -58,10 +58,15 @@ const (
 	wayMerged = "merged"
 )
 
-// inputKey tells inputs apart. A view of a value is the same as another by the same
-// call, as layers have theirs in decomposed programs.
-func inputKey(m *memoryMap, n *ir.Node) string {
-	if n.Op() != ir.CallFunction || !stridedViews[n.Func()] || m.is(m.written, n) {
+// inputKey tells the inputs of layers apart, and of one that is written what it is before
+// and behind. A view of a value is the same as another by the same call, as layers have
+// theirs in decomposed programs.
+func inputKey(m *memoryMap, c *linearCall) string {
+	n := c.input
+	if m.changes(n) {
+		return fmt.Sprintf("%s written %d times", n.Name(), m.writesBefore(n, c.node))
+	}
+	if n.Op() != ir.CallFunction || !stridedViews[n.Func()] {
 		return n.Name()
 	}
 	var b strings.Builder

@@ -93,7 +93,7 @@ func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.node, err)
 		}
-		plain[top(c.node)] += choice.Nanos[wayPlain] + c.saves()
+		plain[top(c.node)] += choice.Nanos[wayPlain] + c.saves(f)
 		packed[top(c.node)] += choice.Nanos[wayPacked]
 	}
 	for _, c := range found {
@@ -106,8 +106,8 @@ func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]
 }
 
 // saves estimates what the operators take that are computed with a packed convolution.
-func (c *convolutionCall) saves() (nanos float64) {
-	c.fuse()
+func (c *convolutionCall) saves(f *freezer) (nanos float64) {
+	c.fuse(f)
 	for _, n := range []*ir.Node{c.residual, c.activation} {
 		if n != nil {
 			nanos += relayout(n)
