@@ -76,6 +76,12 @@ func programFreezes(t *testing.T, rewrite string, opts ...passes.FreezeOption) {
 	y, err := plan.Run(t.Context(), x)
 	require.NoError(t, err, "a plan has handles of its own")
 	same(y.(*torch.Tensor))
+	none := torch.Ones([]int{0, 1, 8, 8}) // which a region has no kernels for
+	defer none.Close()
+	y, err = plan.Run(t.Context(), none)
+	require.NoError(t, err, "what Go runs included")
+	assert.Equal(t, []int{0, 10}, y.(*torch.Tensor).Shape())
+	require.NoError(t, y.(*torch.Tensor).Close())
 
 	_, err = p.Freeze(t.Context())
 	require.ErrorIs(t, err, ir.ErrClosed)

@@ -38,6 +38,7 @@ type Plan struct {
 	steps   []planStep
 	slots   []slotInfo
 	modes   []libtorch.Mode
+	keeper  *keeper
 	inputs  []planInput
 	output  operand
 	results []int // slots that the output reads
@@ -146,10 +147,11 @@ func (c *planConfig) compile(m *ir.GraphModule, device *deviceSide) (*Plan, erro
 	}
 	p := &Plan{module: m, device: device, graph: c.graph, mode: c.mode, check: c.check, in: New(m, WithMode(c.mode)), frames: make(chan *planFrame, 2*runtime.GOMAXPROCS(0))}
 	p.vmap = changesMode(m, map[*ir.GraphModule]bool{})
-	lw := &lowerer{regions: []region{{parent: -1}}, modes: []libtorch.Mode{c.mode}, goOnly: p.vmap, staged: device != nil}
+	lw := &lowerer{keeper: newKeeper(), regions: []region{{parent: -1}}, modes: []libtorch.Mode{c.mode}, goOnly: p.vmap, staged: device != nil}
 	defer lw.close()
 	program := p.lower(lw)
 	if err := errors.Join(lw.faults...); err != nil {
+		lw.keeper.close()
 		return nil, err
 	}
 	program.Fusion = c.fusion
@@ -158,12 +160,13 @@ func (c *planConfig) compile(m *ir.GraphModule, device *deviceSide) (*Plan, erro
 	}
 	native, err := libtorch.NewPlan(program)
 	if err != nil {
+		lw.keeper.close()
 		return nil, err
 	}
 	if c.workers > 0 {
 		p.workers = make(chan struct{}, c.workers)
 	}
-	p.native, p.steps, p.slots, p.modes, p.literal = native, lw.steps, lw.slots, lw.modes, lw.literal
+	p.native, p.steps, p.slots, p.modes, p.literal, p.keeper = native, lw.steps, lw.slots, lw.modes, lw.literal, lw.keeper
 	return p, nil
 }
 
@@ -302,6 +305,7 @@ func (p *Plan) Close() error {
 	}
 	p.closed = true
 	p.device.close()
+	p.keeper.close()
 	if f := p.idle.Swap(nil); f != nil {
 		_ = f.native.Close()
 	}

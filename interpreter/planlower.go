@@ -72,6 +72,7 @@ type lowerer struct {
 	depth   int
 	temps   []*torch.Candidate // hold the numbers that were made tensors
 	foreign bool               // an operator of another library
+	keeper  *keeper            // of what Go reads
 	literal []any              // constants that may hold resources
 	faults  []error
 	goOnly  bool // Go does every step
@@ -233,6 +234,9 @@ func (lw *lowerer) attr(m *ir.GraphModule, path string) operand {
 	if held, ok := parametersOf(v); ok {
 		v = held
 	}
+	if t, ok := v.(*torch.Tensor); ok && t != nil {
+		v = lw.keeper.tensor(t)
+	}
 	lw.literal = append(lw.literal, v)
 	return constant{v}
 }
@@ -342,6 +346,9 @@ func (lw *lowerer) module(m *ir.GraphModule, path string, args []operand, kwargs
 		if _, plain := sub.Graph().CodeGen().(ir.PlainCodeGen); plain {
 			return lw.graph(sub, args, lw.at)
 		}
+	}
+	if sub, ok := v.(*ir.GraphModule); ok {
+		v = lw.keeper.module(sub)
 	}
 	return lw.goes(func(r *Run, args []any, kwargs []torch.Kwarg) (any, error) {
 		return r.callModule(path, v, args, kwargs)
