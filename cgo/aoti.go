@@ -5,6 +5,7 @@ package libtorch
 import "C"
 
 import (
+	"os"
 	"unsafe"
 
 	"github.com/torchfx-go/torchfx/ir"
@@ -17,9 +18,18 @@ type Compiled struct{ object *Object }
 // OpenCompiled loads the program called model from an AOTInductor package, for up to
 // runners runs at once, on the device of that index, -1 for the package's. The
 // package's machine code runs in this process.
+//
+// It is made to check sizes, strides and dtypes of what a run is given, which it
+// believes otherwise and reads beyond: AOTI_RUNTIME_CHECK_INPUTS=1 is put into the
+// environment, unless that says something already, since the code looks there.
 func OpenCompiled(path, model string, runners, device int) (*Compiled, error) {
 	if err := Open(); err != nil {
 		return nil, err
+	}
+	if _, said := os.LookupEnv(checkInputs); !said {
+		if err := os.Setenv(checkInputs, "1"); err != nil {
+			return nil, ir.Errorf(ir.ErrRuntime, "AOTInductor package %s: %w", path, err)
+		}
 	}
 	file, name := C.CString(path), C.CString(model)
 	defer C.free(unsafe.Pointer(file))
@@ -33,6 +43,9 @@ func OpenCompiled(path, model string, runners, device int) (*Compiled, error) {
 	d := decoder{w: r.view()}
 	return &Compiled{d.value(nil).(*Object)}, nil
 }
+
+// checkInputs is what a package's code looks for in the environment.
+const checkInputs = "AOTI_RUNTIME_CHECK_INPUTS"
 
 // Metadata returns what the package says of itself: AOTI_DEVICE_KEY and others.
 func (p *Compiled) Metadata() (map[string]string, error) {

@@ -1,8 +1,12 @@
 package interpreter
 
 import (
+	"archive/zip"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
@@ -43,11 +47,16 @@ func AOTIDevice(index int) AOTIOption { return func(c *aotiConfig) { c.device = 
 // OpenAOTI loads a package that torch._inductor.aoti_compile_and_package wrote, by
 // libtorch's loader. It holds machine code for the kind of processor and the version
 // of libtorch that it was compiled for, which runs in this process: open files of
-// those you trust. An error is of class ir.ErrInput where the loader refuses the file.
+// those you trust. An error is of class ir.ErrInput where the file is no such package,
+// has no program of that name, or the loader refuses it, and of class ir.ErrMissing
+// without libtorch.
 func OpenAOTI(path string, opts ...AOTIOption) (*Compiled, error) {
 	c := aotiConfig{model: "model", runners: 1, threads: 1, device: -1}
 	for _, o := range opts {
 		o(&c)
+	}
+	if err := packaged(path, c.model); err != nil {
+		return nil, err
 	}
 	program, err := libtorch.OpenCompiled(path, c.model, c.runners, c.device)
 	if err != nil {
@@ -59,6 +68,31 @@ func OpenAOTI(path string, opts ...AOTIOption) (*Compiled, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return p, nil
+}
+
+// packaged looks for a program in a package, since the loader says less clearly what a
+// file is not.
+func packaged(path, model string) error {
+	archive, err := zip.OpenReader(path)
+	if err != nil {
+		return ir.Errorf(ir.ErrInput, "AOTInductor package %s: %w", path, err)
+	}
+	defer archive.Close()
+	models := map[string]bool{}
+	for _, f := range archive.File {
+		if _, below, ok := strings.Cut("/"+f.Name, "/data/aotinductor/"); ok {
+			if name, _, ok := strings.Cut(below, "/"); ok {
+				models[name] = true
+			}
+		}
+	}
+	switch {
+	case len(models) == 0:
+		return ir.Errorf(ir.ErrInput, "AOTInductor package %s: expected what torch._inductor.aoti_compile_and_package wrote, got an archive without compiled code; torchfx.Load opens what torch.export.save wrote", path)
+	case !models[model]:
+		return ir.Errorf(ir.ErrInput, "AOTInductor package %s: expected a program %q, got %s", path, model, strings.Join(slices.Sorted(maps.Keys(models)), ", "))
+	}
+	return nil
 }
 
 func (p *Compiled) readSpec() error {
@@ -75,8 +109,10 @@ func (p *Compiled) readSpec() error {
 
 // Run runs the program on the arguments of the exported module's forward, nested as
 // they were when it was exported, and returns what it returns. Leaves are tensors,
-// those of the result the caller's to close. A run that has begun is not stopped by
-// ctx.
+// those of the result the caller's to close. Sizes, strides and dtypes are those that it
+// was compiled for: others are an error of class ir.ErrInput that names the leaf by its
+// place, as are missing and surplus arguments. A run that has begun is not stopped by
+// ctx; before it, the error is of class ir.ErrCancelled.
 func (p *Compiled) Run(ctx context.Context, args ...any) (any, error) { return p.Call(ctx, args, nil) }
 
 // Call is [Compiled.Run] with keyword arguments.
@@ -111,6 +147,9 @@ func (p *Compiled) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
 		inputs[i] = handle
 	}
 	results, err := p.program.Run(&p.mode, inputs)
+	if err != nil && strings.Contains(err.Error(), "input_handles[") { // the package's check of its inputs
+		return nil, ir.Errorf(ir.ErrInput, "%s: %w", p.path, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.path, err)
 	}

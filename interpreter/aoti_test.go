@@ -62,6 +62,18 @@ func TestOpenAOTI(t *testing.T) {
 	wg.Wait()
 	_, err = p.Run(t.Context(), pair)
 	assert.ErrorIs(t, err, ir.ErrInput, "without its keyword")
+	for want, x := range map[string]*torch.Tensor{
+		"input_handles[0]: unmatched dim value at 0, expected: 3, but got: 2": torch.Ones([]int{2, 4}),
+		"input_handles[0]: unmatched stride value at 0":                       torch.Ones([]int{4, 3}).T(),
+		"input_handles[0]: unmatched dtype":                                   torch.Ones([]int{3, 4}).Double(),
+	} {
+		_, err = p.Call(t.Context(), []any{ir.PyTuple{x, pair[1]}}, keywords)
+		assert.ErrorIs(t, err, ir.ErrInput)
+		assert.ErrorContains(t, err, want)
+	}
+	_, err = interpreter.OpenAOTI(path, interpreter.AOTIModel("other"))
+	assert.ErrorIs(t, err, ir.ErrInput)
+	assert.ErrorContains(t, err, `expected a program "other", got model`)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = p.Call(ctx, []any{pair}, keywords)
@@ -77,4 +89,10 @@ func TestOpenAOTIRefusesOtherFiles(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("no archive"), 0o600))
 	_, err := interpreter.OpenAOTI(path)
 	assert.ErrorIs(t, err, ir.ErrInput)
+	assert.ErrorContains(t, err, "not a valid zip file")
+	_, err = interpreter.OpenAOTI("missing.pt2")
+	assert.ErrorContains(t, err, "missing.pt2: no such file")
+	_, err = interpreter.OpenAOTI(filepath.Join("..", "examples", "digits", "testdata", "digits.pt2"))
+	assert.ErrorIs(t, err, ir.ErrInput)
+	assert.ErrorContains(t, err, "torchfx.Load opens what torch.export.save wrote")
 }
