@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +61,19 @@ func TestFreezeTakesAnyStrides(t *testing.T) {
 		"getitem = r[0]\ngetitem_1 = r[1]\ngetitem_2 = r[2]\nreturn (getitem, getitem_1, getitem_2)",
 		map[string][]int{"w": {16, 6}, "h": {16, 4}, "h2": {16, 4}, "hr": {16, 4}, "b": {16}, "b2": {16}}, x, h, c)
 	frozen := freezes(t, lstm, [][]*torch.Tensor{{x, h, c}, {transposed(7, 5, 6), transposed(7, 2, 4), transposed(7, 2, 4)}})
+	assert.Positive(t, frozen.Report.Count("pack-lstms"))
+	for path, v := range maps.Collect(lstm.Attrs()) {
+		weight := v.(*torch.Tensor)
+		if weight.Dim() == 2 { // with gaps between its elements
+			twice, err := tensor("aten::repeat_interleave.self_int", weight, 2, 1)
+			require.NoError(t, err)
+			columns, err := tensor("aten::slice.Tensor", twice, 1, 0, nil, 2)
+			require.NoError(t, err)
+			t.Cleanup(func() { twice.Close(); columns.Close() })
+			lstm.SetAttr(path, columns)
+		}
+	}
+	frozen = freezes(t, lstm, [][]*torch.Tensor{{x, h, c}})
 	assert.Positive(t, frozen.Report.Count("pack-lstms"))
 
 	const expand = "s = torch.ops.aten.slice.Tensor(self.b, 0, 0, 1)\ne = torch.ops.aten.expand.default(s, [16])\n"

@@ -209,7 +209,14 @@ func (f *freezer) packedLayer(l *lstmCall, k int, reverse bool) ([]ir.Arg, error
 	each := len(l.params) / (l.layers * l.directions)
 	own, names := l.tensors[k*each:], l.params[k*each:]
 	sizes := []int64{l.sizes[0], l.sizes[1], int64(own[0].Shape()[1])}
-	v, err := torch.Call("mkldnn::_reorder_mkldnn_rnn_layer_weight", own[0], own[1], l.size, reverse, true, false, sizes)
+	c := calculator{}
+	defer c.close()
+	// the operator takes elements to lie one behind the other
+	input, hidden := c.call("aten::contiguous", own[0]), c.call("aten::contiguous", own[1])
+	if c.err != nil {
+		return nil, c.err
+	}
+	v, err := torch.Call("mkldnn::_reorder_mkldnn_rnn_layer_weight", input, hidden, l.size, reverse, true, false, sizes)
 	if err != nil {
 		return nil, err
 	}

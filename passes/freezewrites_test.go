@@ -124,6 +124,16 @@ c = torch.ops.aten.conv2d.default(x, self.w)
 a = torch.ops.aten.batch_norm.default(c, self.g, self.b, self.m, self.var, True, 0.1, 1e-05, True)
 e = torch.ops.aten.batch_norm.default(c, self.g, self.b, self.m, self.var, False, 0.1, 1e-05, True)
 return (a, e)`, map[string][]int{"w": {8, 8, 3, 3}, "g": {8}, "b": {8}, "m": {8}, "var": {8}}, [][]int{{2, 8, 6, 6}}, false},
+	{"conv and norm by statistics that another norm trains", `
+c = torch.ops.aten.conv2d.default(x, self.w)
+e = torch.ops.aten.batch_norm.default(c, self.g, self.b, self.m, self.var, False, 0.1, 1e-05, True)
+t = torch.ops.aten.batch_norm.default(x, self.g, self.b, self.m, self.var, True, 0.1, 1e-05, True)
+return (e, t)`, map[string][]int{"w": {8, 8, 3, 3}, "g": {8}, "b": {8}, "m": {8}, "var": {8}}, [][]int{{2, 8, 6, 6}}, false},
+	{"a weight that is written past dropout", `
+d = torch.ops.aten.dropout.default(self.w, 0.5, False)
+u = torch.ops.aten.mul_.Scalar(d, 2)
+r = torch.ops.aten.linear.default(x, self.w, self.b)
+return torch.ops.aten.relu.default(r)`, map[string][]int{"w": {8, 8}, "b": {8}}, [][]int{{4, 8}}, false},
 	{"norm legit functional", `
 c = torch.ops.aten.conv2d.default(x, self.w)
 a = torch.ops.aten._native_batch_norm_legit.default(c, self.g, self.b, self.m, self.var, True, 0.1, 1e-05)

@@ -1,6 +1,8 @@
 package passes
 
 import (
+	"slices"
+
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -49,22 +51,28 @@ func (w *writes) call(n *ir.Node) {
 	case schema == nil:
 		w.writeAll(n)
 	default:
-		// schemas of batch norms name the statistics as written, which is so in training
-		_, harmless := normOf(n)
-		if args, err := bind(n); err != nil || !evaluates(args) {
-			harmless = false
+		effects := schema.Effects().Settle(func(i int) ir.Arg { return operandOrDefault(n, schema, i) })
+		for _, i := range append(slices.Clone(effects.Writes), effects.Updates...) {
+			if !w.readsStatistics(n) {
+				w.write(w.reads(operand(n, i, schema.Args[i].Name)))
+			}
 		}
 		for i, p := range schema.Args {
-			if p.Alias == nil {
-				continue
+			if p.Alias != nil || effects.MayAlias || dropouts[n.Func()] {
+				w.roots[n] = append(w.roots[n], w.reads(operand(n, i, p.Name))...)
 			}
-			reads := w.reads(operand(n, i, p.Name))
-			if p.Alias.Write && !harmless {
-				w.write(reads)
-			}
-			w.roots[n] = append(w.roots[n], reads...)
 		}
 	}
+}
+
+// readsStatistics reports whether n is a batch norm that evaluates: schemas name the
+// statistics as written, which is so in training.
+func (w *writes) readsStatistics(n *ir.Node) bool {
+	if _, norm := normOf(n); !norm {
+		return false
+	}
+	args, err := bind(n)
+	return err == nil && evaluates(args)
 }
 
 func (w *writes) writeAll(n *ir.Node) {
