@@ -39,14 +39,25 @@ func activation(n *ir.Node) (epilogue, bool) {
 	case "aten::relu6":
 		return scalars("hardtanh", ir.Int(0), ir.Int(6))
 	case "aten::hardtanh":
-		return scalars("hardtanh", args["min_val"], args["max_val"])
+		return bounds(args["min_val"], args["max_val"])
 	case "aten::clamp":
-		return scalars("hardtanh", args["min"], args["max"])
+		return bounds(args["min"], args["max"])
 	case "aten::gelu":
 		algorithm, ok := args["approximate"].(ir.Str)
 		return epilogue{"gelu", ir.ListOf(), string(algorithm)}, ok
 	}
 	return noEpilogue, false
+}
+
+// bounds is what keeps values between two numbers; where they are turned round, clamp
+// returns the upper one and oneDNN refuses.
+func bounds(low, high ir.Arg) (epilogue, bool) {
+	a, ok := literal(low)
+	b, ok2 := literal(high)
+	if !ok || !ok2 || !(a <= b) {
+		return noEpilogue, false
+	}
+	return scalars("hardtanh", low, high)
 }
 
 func scalars(attr string, values ...ir.Arg) (epilogue, bool) {

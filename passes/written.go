@@ -57,8 +57,9 @@ func (w *writes) call(n *ir.Node) {
 				w.write(w.reads(operand(n, i, schema.Args[i].Name)))
 			}
 		}
+		_, norm := normOf(n) // whose tag is for the statistics
 		for i, p := range schema.Args {
-			if p.Alias != nil || effects.MayAlias || dropouts[n.Func()] {
+			if p.Alias != nil || effects.MayAlias && !norm || dropouts[n.Func()] {
 				w.roots[n] = append(w.roots[n], w.reads(operand(n, i, p.Name))...)
 			}
 		}
