@@ -1,27 +1,28 @@
 package passes
 
 import (
-	"cmp"
-	"fmt"
-	"math"
 	"slices"
 
 	"github.com/torchfx-go/torchfx/ir"
 )
 
 // fits says why libtorch's operator does not compute an attention.
-func (a *attention) fits(memory *memoryMap, viewed bool) string {
+func (a *attention) fits(memory *memoryMap) string {
+	result, known := valueOf(a.last)
+	rank := len(result.Sizes)
 	var sizes [3][]ir.Size
-	var dtype ir.DType
 	for i, n := range []*ir.Node{a.q, a.k, a.v} {
-		meta, known := valueOf(n)
-		if !known || !meta.DType.IsFloat() || i > 0 && meta.DType != dtype || len(meta.Sizes) != 3 && len(meta.Sizes) != 4 {
-			return "query, key and value are not noted as tensors of one dtype and of three or four dimensions"
+		meta, noted := valueOf(n)
+		if !known || !noted || !meta.DType.IsFloat() || meta.DType != result.DType {
+			return "query, key, value and result are not noted as tensors of one dtype"
+		}
+		if len(meta.Sizes) != rank {
+			return "query, key and value differ in dimensions, or are viewed in another way"
 		}
 		if memory.changes(n) {
 			return n.Name() + " is written"
 		}
-		dtype, sizes[i] = meta.DType, meta.Sizes
+		sizes[i] = meta.Sizes
 		if order := a.orders[i]; order != nil {
 			sizes[i] = make([]ir.Size, len(order))
 			for to, from := range order {
@@ -30,35 +31,91 @@ func (a *attention) fits(memory *memoryMap, viewed bool) string {
 		}
 	}
 	q, k, v := sizes[0], sizes[1], sizes[2]
-	rank := len(q)
-	if len(k) != rank || len(v) != rank {
-		return "query, key and value differ in dimensions"
+	a.lead = slices.Clone(result.Sizes[:rank-2])
+	if a.result != nil {
+		for to, from := range a.result {
+			if from < rank-2 {
+				a.lead[from] = result.Sizes[to]
+			}
+		}
+	}
+	for _, s := range sizes {
+		for i, n := range a.lead {
+			if _, static := n.Known(); !sameSize(s[i], n) && !(isSizeOne(s[i]) && static) {
+				return "sizes of query, key and value do not go together"
+			}
+		}
 	}
 	place, feature := k[rank-2], k[rank-1]
 	if a.turned {
 		place, feature = feature, place
 	}
-	if !sameSizes(q[:rank-2], k[:rank-2]) || !sameSizes(q[:rank-2], v[:rank-2]) || !sameSize(feature, q[rank-1]) || !sameSize(place, v[rank-2]) {
-		return "sizes of query, key and value are broadcast"
-	}
-	if result, known := valueOf(a.last); !known || result.DType != dtype || len(result.Sizes) != rank {
-		return "its result is of another dtype, or of more dimensions"
-	}
-	if (a.deep != nil || viewed) && rank == 4 {
-		return "it is viewed in another way"
+	if !sameSize(feature, q[rank-1]) || !sameSize(place, v[rank-2]) {
+		return "sizes of query, key and value do not go together"
 	}
 	if !a.rows() && !canBeSliced(memory, a.last) {
 		return "its result lies otherwise"
 	}
-	if a.mask.kind == noMask {
-		return ""
+	if a.narrows && len(a.masks) > 0 {
+		return "masked scores are rounded to a narrower dtype"
 	}
-	scores := append(append([]ir.Size{}, q[:rank-1]...), place)
-	if a.deep != nil {
-		meta, _ := valueOf(a.deep)
-		scores = meta.Sizes
+	if !a.aim() {
+		return "its dimensions are not known"
 	}
-	return a.mask.fits(memory, scores, dtype)
+	for _, s := range a.scales {
+		if _, by, _ := scaledBy(s.call); memory.changes(by) {
+			return by.Name() + " is written"
+		}
+		if s.frame != len(a.frames)-1 && !sameSizes(a.frames[s.frame].sizes, a.target.sizes) {
+			return "scales are seen through a view"
+		}
+	}
+	for _, m := range a.masks {
+		if why := m.fits(a, memory, []ir.Size{q[rank-2], place}); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// aim finds the two dimensions before places and features that the operator is to see.
+func (a *attention) aim() bool {
+	lead := attentionFrame{sizes: a.lead}
+	switch n := len(a.lead); {
+	case n == 2:
+		a.target = lead
+	case n > 2:
+		all := int64(1)
+		for _, s := range a.lead[:n-1] {
+			if one, known := s.Known(); known && all >= 0 {
+				all *= one
+			} else {
+				all = -1 // like no other
+			}
+		}
+		a.target = attentionFrame{sizes: []ir.Size{ir.SizeOf(all), a.lead[n-1]}}
+		_, ok := lead.list(n - 1)
+		return ok
+	case n == 1:
+		a.target = attentionFrame{sizes: []ir.Size{ir.SizeOf(1), a.lead[0]}}
+		seen := []int{}
+		for _, m := range a.masks {
+			seen = append(seen, m.frame)
+		}
+		for _, s := range a.scales {
+			seen = append(seen, s.frame)
+		}
+		for _, i := range seen {
+			if f := a.frames[i]; len(f.sizes) == 2 {
+				a.target = f
+				_, ok := f.list(2)
+				return ok
+			}
+		}
+	default:
+		a.target = attentionFrame{sizes: []ir.Size{ir.SizeOf(1), ir.SizeOf(1)}}
+	}
+	return true
 }
 
 // rows reports whether the result is noted as one in rows, of which the dimensions are
@@ -70,7 +127,10 @@ func (a *attention) rows() bool {
 	}
 	order := a.result
 	if order == nil {
-		order = []int{0, 1, 2, 3}[:len(meta.Sizes)]
+		order = make([]int, len(meta.Sizes))
+		for i := range order {
+			order[i] = i
+		}
 	}
 	next := int64(1)
 	for from := len(order) - 1; from >= 0; from-- {
@@ -85,34 +145,10 @@ func (a *attention) rows() bool {
 	return true
 }
 
-// fits says why a mask cannot be given to the operator: it must not be larger than
-// the scores.
-func (m *attentionMask) fits(memory *memoryMap, scores []ir.Size, dtype ir.DType) string {
-	meta, known := valueOf(m.node)
-	if !known || len(meta.Sizes) > len(scores) || len(meta.Sizes) == 0 {
-		return "its mask is not noted, or has more dimensions than the scores"
-	}
-	for i, s := range meta.Sizes {
-		if n, known := s.Known(); (!known || n != 1) && !sameSize(s, scores[len(scores)-len(meta.Sizes)+i]) {
-			return "its mask broadcasts the scores"
-		}
-	}
-	switch {
-	case memory.changes(m.node):
-		return m.node.Name() + " is written"
-	case m.kind == added && meta.DType != dtype:
-		return "its mask is of another dtype"
-	case m.kind != added && meta.DType != ir.Bool8:
-		return "its mask is not of truth values"
-	case m.kind != added && !math.IsInf(m.hidden, -1) && dtype != ir.Float32:
-		return fmt.Sprintf("what is hidden becomes %g", m.hidden)
-	}
-	return ""
-}
-
 // fuseOne puts the operator in the place of an attention.
-func (f *freezer) fuseOne(a *attention, memory *memoryMap) error {
+func (f *freezer) fuseOne(a *attention, masks attentionMasks, memory *memoryMap) error {
 	at := a.last
+	meta, _ := valueOf(at)
 	var failed error
 	call := func(op string, args ...ir.Arg) *ir.Node {
 		if failed != nil {
@@ -135,48 +171,60 @@ func (f *freezer) fuseOne(a *attention, memory *memoryMap) error {
 		}
 		return call("aten::permute", n, ir.IntList(list...))
 	}
+	lead := attentionFrame{sizes: a.lead}
+	// operand brings query, key or value into four dimensions
+	operand := func(n, of *ir.Node, by []int) *ir.Node {
+		sizes, _ := valueOf(of)
+		full, expands := make([]ir.Arg, len(sizes.Sizes)), false
+		for i := range full {
+			full[i] = ir.Int(-1)
+			from := i
+			if by != nil {
+				from = by[i]
+			}
+			if i < len(a.lead) && isSizeOne(sizes.Sizes[from]) && !isSizeOne(a.lead[i]) {
+				full[i], _ = lead.size(i)
+				expands = true
+			}
+		}
+		if expands {
+			n = call("aten::expand", n, ir.ListOf(full...))
+		}
+		switch rank := len(a.lead); {
+		case rank > 2:
+			return call("aten::flatten.using_ints", n, ir.Int(0), ir.Int(rank-2))
+		case rank == 1 && a.target.args != nil:
+			sizes, _ := a.target.list(2)
+			return call("aten::unflatten.int", n, ir.Int(0), sizes)
+		default:
+			for range 2 - rank {
+				n = call("aten::unsqueeze", n, ir.Int(0)) // batch and heads are heads alike
+			}
+			return n
+		}
+	}
 	q, k, v := order(a.q, a.orders[0]), order(a.k, a.orders[1]), order(a.v, a.orders[2])
+	scaled := func(seen bool) {
+		for _, s := range slices.Backward(a.scales) {
+			if direct := s.frame == len(a.frames)-1; direct != seen {
+				_, by, _ := scaledBy(s.call)
+				q = call(s.call.Func().Op(), q, by)
+				if of, _ := valueOf(by); of.DType != meta.DType { // scores were cast before
+					q = call("aten::to.dtype", q, meta.DType)
+				}
+			}
+		}
+	}
+	scaled(false)
 	if a.turned {
 		k = call("aten::transpose.int", k, ir.Int(-2), ir.Int(-1))
 	}
-	meta, _ := valueOf(a.q)
-	flat := len(meta.Sizes) == 3
-	heads := a.deep != nil && a.mask.kind != noMask // that the mask tells apart
-	four := func(n *ir.Node) *ir.Node {
-		switch {
-		case !flat:
-			return n
-		case !heads:
-			return call("aten::unsqueeze", n, ir.Int(0)) // batch and heads are heads alike
-		}
-		args, err := bind(a.deep)
-		failed = cmp.Or(failed, err)
-		sizes, ok := args["size"].(ir.List) // of view
-		if !ok {
-			sizes, _ = args["shape"].(ir.List) // of reshape
-		}
-		return call("aten::unflatten.int", n, ir.Int(0), ir.ListOf(sizes.At(0), sizes.At(1)))
+	q, k, v = operand(q, a.q, a.orders[0]), operand(k, a.k, a.orders[1]), operand(v, a.v, a.orders[2])
+	scaled(true)
+	mask, err := masks.of(a, at, meta.DType)
+	if err != nil {
+		return err
 	}
-	mask := ir.Arg(ir.None{})
-	switch m := a.mask; {
-	case m.kind == noMask:
-	case m.kind == added:
-		mask = m.node
-	case math.IsInf(m.hidden, -1) && m.kind == lets:
-		mask = m.node
-	case math.IsInf(m.hidden, -1):
-		mask = call("aten::logical_not", m.node)
-	case m.kind == hides:
-		mask = call("aten::where.Scalar", m.node, ir.Float(m.hidden), ir.Float(0))
-	default:
-		mask = call("aten::where.Scalar", m.node, ir.Float(0), ir.Float(m.hidden))
-	}
-	if n, ok := mask.(*ir.Node); ok {
-		if meta, _ := valueOf(a.mask.node); len(meta.Sizes)%2 == 1 { // the operator's kernels take two or four
-			mask = call("aten::unsqueeze", n, ir.Int(0))
-		}
-	}
-	q, k, v = four(q), four(k), four(v)
 	restore, err := f.graph.InsertBefore(at)
 	if err != nil {
 		return err
@@ -186,16 +234,21 @@ func (f *freezer) fuseOne(a *attention, memory *memoryMap) error {
 	restore()
 	result.Meta().CopyFrom(at.Meta())
 	last := result
-	if flat {
+	if len(a.lead) != 2 {
 		result.Meta().Delete(ir.MetaVal)
-		if !heads {
-			last = call("aten::squeeze.dim", result, ir.Int(0))
-		} else {
-			last = call("aten::flatten.using_ints", result, ir.Int(0), ir.Int(1))
+	}
+	switch rank := len(a.lead); {
+	case rank > 2:
+		sizes, _ := lead.list(rank - 1)
+		last = call("aten::unflatten.int", result, ir.Int(0), sizes)
+	case rank == 1 && a.target.args != nil:
+		last = call("aten::flatten.using_ints", result, ir.Int(0), ir.Int(1))
+	default:
+		for range 2 - rank {
+			last = call("aten::squeeze.dim", last, ir.Int(0))
 		}
 	}
 	// the operator's result lies as the query does
-	meta, _ = valueOf(at)
 	if canBeSliced(memory, at) {
 		takeAnyStrides(memory, at)
 		meta.Strides = nil
@@ -209,9 +262,9 @@ func (f *freezer) fuseOne(a *attention, memory *memoryMap) error {
 		return failed
 	}
 	text := ""
-	if a.mask.kind != noMask {
-		text = ", mask " + a.mask.node.Name()
+	if n, ok := mask.(*ir.Node); ok {
+		text = ", mask " + n.Name()
 	}
-	f.applied(result, "attention of %s, %s and %s, scale %s%s", a.q, a.k, a.v, ir.Repr(ir.Float(a.scale)), text)
+	f.applied(result, "attention of %s, %s and %s, scale %s%s", q, k, v, ir.Repr(ir.Float(a.scale)), text)
 	return f.replace(at, last)
 }

@@ -9,6 +9,8 @@ import (
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
+var detachInPlace = ir.OverloadOf("aten::detach_")
+
 // functional replaces calls that write their first operand by the operators that
 // return the result, relu_ by relu, where the operand is a value of the graph's own of
 // which nobody reads an older state, or a view, later. A Plan decides by itself
@@ -16,6 +18,12 @@ import (
 func (f *freezer) functional() error {
 	m := newMemoryMap(f.module) // of the nodes so far
 	for n := range f.graph.Nodes() {
+		if self, isNode := n.Arg(0).(*ir.Node); isNode && n.Func() == detachInPlace && !m.is(m.outside, self) {
+			if err := f.pass(n, self, "aten::detach_ of a value of the graph's own"); err != nil {
+				return err
+			}
+			continue
+		}
 		target, ok := functionalForm(n)
 		if !ok {
 			m.add(n)
@@ -92,7 +100,7 @@ func (f *freezer) freshOperand(m *memoryMap, n, self *ir.Node, target *ir.Func) 
 			continue
 		}
 		other, known := valueOf(in)
-		if !known || other.DType != mine.DType || len(other.Sizes) > len(mine.Sizes) {
+		if promotes := other.DType.IsFloat() || other.DType.IsComplex(); !known || promotes && other.DType != mine.DType || len(other.Sizes) > len(mine.Sizes) {
 			return in.Name() + " has another dtype or more dimensions"
 		}
 	}

@@ -1,6 +1,8 @@
 package passes
 
 import (
+	"slices"
+
 	"github.com/torchfx-go/torchfx/ir"
 )
 
@@ -11,7 +13,7 @@ var dropouts = overloads("aten::dropout aten::dropout_ aten::feature_dropout ate
 // copiesOf return their first argument, in memory of their own or the same, with the
 // dtype, place and layout that other arguments say.
 var copiesOf = overloads("aten::alias aten::detach aten::lift_fresh aten::contiguous aten::clone aten::_to_copy aten::to.device aten::to.dtype " +
-	"aten::to.other aten::to.dtype_layout aten::lift_fresh_copy aten::alias_copy aten::detach_copy aten::positive")
+	"aten::to.other aten::type_as aten::to.dtype_layout aten::lift_fresh_copy aten::alias_copy aten::detach_copy aten::positive")
 
 // stridedViews are views of a tensor's elements that sizes, strides and offset
 // describe.
@@ -29,6 +31,15 @@ func (f *freezer) dropIdentities() error {
 			continue
 		}
 		x, _ := n.Arg(0).(*ir.Node)
+		if x != nil && viewing[n.Func()] {
+			if base := sameElements(x); base != x {
+				if err := n.UpdateArg(0, base); err != nil {
+					return err
+				}
+				f.applied(n, "views between %s and it change nothing", base)
+				x = base
+			}
+		}
 		switch {
 		case x == nil:
 		case n.Func() == assertMetadata:
@@ -62,6 +73,101 @@ func (f *freezer) dropIdentities() error {
 		}
 	}
 	return nil
+}
+
+var permutations = overloads("aten::permute aten::transpose.int aten::unsqueeze aten::squeeze.dim")
+
+// sameElements returns the value of which x is a view with the same elements one behind the
+// other: dimensions of one element were added, taken out or moved, as what einsum is made of does,
+// or moved and moved back.
+func sameElements(x *ir.Node) (base *ir.Node) {
+	base = x
+	meta, known := valueOf(x)
+	order := []int{} // dimensions of x that are not of one element, by their places in what it is a view of
+	for i, s := range meta.Sizes {
+		if !isSizeOne(s) {
+			order = append(order, i)
+		}
+	}
+	for n := x; known && n.Op() == ir.CallFunction; {
+		from, _ := n.Arg(0).(*ir.Node)
+		if from == nil {
+			break
+		}
+		var of ir.TensorMeta
+		if of, known = valueOf(from); !known {
+			break
+		}
+		if viewing[n.Func()] && n.Func() != reshapeOp && base == n {
+			order = order[:0]
+			for i, s := range of.Sizes {
+				if !isSizeOne(s) {
+					order = append(order, i)
+				}
+			}
+			base, n = from, from
+			continue
+		}
+		places, ok := placesOf(n, len(of.Sizes))
+		if !ok {
+			break
+		}
+		for i, at := range order {
+			if order[i] = places[at]; order[i] < 0 {
+				return base // it is of another size there
+			}
+		}
+		if slices.IsSorted(order) {
+			base = from
+		}
+		n = from
+	}
+	return base
+}
+
+// placesOf returns where the dimensions of a permuted, squeezed or unsqueezed value are in what it is
+// a view of, -1 for one that is not there.
+func placesOf(n *ir.Node, rank int) (places []int, ok bool) {
+	if !permutations[n.Func()] {
+		return nil, false
+	}
+	for i := range rank {
+		places = append(places, i)
+	}
+	dim := func(i, rank int) int {
+		d, isInt := n.Arg(i).(ir.Int)
+		if !isInt || int(d) < -rank || int(d) >= rank {
+			ok = false
+			return 0
+		}
+		return (int(d) + rank) % rank
+	}
+	ok = true
+	switch n.Func().Op() {
+	case "aten::permute":
+		order, isList := numbers(n.Arg(1), rank)
+		if !isList || rank < 2 {
+			return nil, false
+		}
+		for i, d := range order {
+			places[i] = (int(d) + rank) % rank
+		}
+	case "aten::transpose.int":
+		if a, b := dim(1, rank), dim(2, rank); ok {
+			places[a], places[b] = places[b], places[a]
+		}
+	case "aten::unsqueeze":
+		if d := dim(1, rank+1); ok {
+			places = slices.Insert(places, d, -1)
+		}
+	default: // squeeze, which leaves a dimension that has more
+		meta, known := valueOf(n)
+		if d := dim(1, rank); ok && known && len(meta.Sizes) < rank {
+			places = slices.Delete(places, d, d+1)
+		}
+		ok = ok && known
+	}
+	return places, ok
 }
 
 // pass makes what reads n read its operand x.
