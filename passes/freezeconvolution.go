@@ -62,14 +62,22 @@ func (f *freezer) packConvolutions() error {
 			continue
 		}
 		n, err := f.packConvolution(c)
-		if err != nil {
+		switch {
+		case refused(err):
+			f.kept(c.node, "oneDNN refuses it: %v", err)
+		case err != nil:
 			return fmt.Errorf("%s: %w", c.node, err)
+		default:
+			packed[n] = true
 		}
-		packed[n] = true
 	}
 	f.writeSums(packed)
 	return f.restoreLayouts(packed)
 }
+
+// refused reports whether an error is that of a kernel that does not compute what it is
+// asked for, of a layer with odd numbers say, which stays as it is.
+func refused(err error) bool { return err != nil && ir.ClassOf(err) == ir.ErrRuntime }
 
 // convolution reads a call of a convolution. Both results are zero where n is none.
 func (f *freezer) convolution(n *ir.Node) (c *convolutionCall, why string) {
@@ -224,12 +232,12 @@ func (f *freezer) plane(c *convolutionCall, a ir.Arg) (ir.Arg, error) {
 // packConvolution replaces one convolution and what is fused with it by a call on
 // packed weights, which it returns.
 func (f *freezer) packConvolution(c *convolutionCall) (*ir.Node, error) {
-	c.fuse(f)
-	args, err := bind(c.node) // its input may have been packed meanwhile
+	weight, err := c.packWeight()
 	if err != nil {
 		return nil, err
 	}
-	weight, err := c.packWeight()
+	c.fuse(f)
+	args, err := bind(c.node) // its input may have been packed meanwhile
 	if err != nil {
 		return nil, err
 	}

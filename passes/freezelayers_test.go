@@ -322,3 +322,17 @@ func TestFreezeMeasures(t *testing.T) {
 		assert.NotEmpty(t, choice.String())
 	}
 }
+
+// A layer of which oneDNN has no kernel, with output padding that its stride is not larger
+// than, stays as it is, whether that is measured or not.
+func TestFreezeLeavesWhatOneDNNRefuses(t *testing.T) {
+	x := randn(t, 2, 4, 8, 8)
+	gm := aten(t, "d = torch.ops.aten.conv_transpose2d.input(x, self.w, None, [1, 2], [0, 0], [1, 0], 4, [2, 1])\nreturn torch.ops.aten.conv2d.default(d, self.w2)",
+		map[string][]int{"w": {4, 3, 2, 2}, "w2": {8, 12, 1, 1}}, x)
+	for name, choices := range map[string]*Choices{"measured": NewChoices(), "unmeasured": Unmeasured()} {
+		t.Run(name, func(t *testing.T) {
+			frozen := freezes(t, gm, [][]*torch.Tensor{{x}}, OnlyRewrites("pack-convolutions"), WithChoices(choices))
+			assert.Contains(t, frozen.Report.String(), "d left: oneDNN refuses it")
+		})
+	}
+}

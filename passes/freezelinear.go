@@ -44,6 +44,10 @@ func (f *freezer) packLinears() error {
 		}
 		c.fuse(f)
 		choice, err := f.choices.choose(c.key(), f.threads, c.ways)
+		if refused(err) {
+			f.kept(n, "oneDNN refuses it: %v", err)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", n, err)
 		}

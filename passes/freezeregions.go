@@ -90,6 +90,11 @@ func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]
 	result := map[*convolutionCall]bool{}
 	for _, c := range found {
 		choice, err := f.choices.choose(c.key(), f.threads, c.ways)
+		if refused(err) {
+			delete(inside, c.node)
+			f.kept(c.node, "oneDNN refuses it: %v", err)
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.node, err)
 		}
@@ -97,6 +102,9 @@ func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]
 		packed[top(c.node)] += choice.Nanos[wayPacked]
 	}
 	for _, c := range found {
+		if !inside[c.node] {
+			continue
+		}
 		region := top(c.node)
 		if result[c] = packed[region] < plain[region]; !result[c] {
 			f.kept(c.node, "its region takes %.0f µs as it is and %.0f µs packed", plain[region]/1e3, packed[region]/1e3)
