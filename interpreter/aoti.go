@@ -22,9 +22,6 @@ type Compiled struct {
 	in, out *ir.TreeSpec
 }
 
-// An AOTIOption changes how [OpenAOTI] opens a package.
-type AOTIOption func(*aotiConfig)
-
 type aotiConfig struct {
 	model            string
 	runners, threads int
@@ -32,17 +29,13 @@ type aotiConfig struct {
 }
 
 // AOTIModel names the program of a package with several. Default: "model".
-func AOTIModel(name string) AOTIOption { return func(c *aotiConfig) { c.model = name } }
-
-// AOTIRunners is how many runs there may be at once; more wait. Default: 1.
-func AOTIRunners(n int) AOTIOption { return func(c *aotiConfig) { c.runners = max(n, 1) } }
-
-// AOTIThreads is how many threads one run may use. Default: 1.
-func AOTIThreads(n int) AOTIOption { return func(c *aotiConfig) { c.threads = max(n, 1) } }
+func AOTIModel(name string) AOTIOption { return aotiOption(func(c *aotiConfig) { c.model = name }) }
 
 // AOTIDevice is the index of the device to run on, for packages compiled for a GPU.
 // Default: the one that the package names.
-func AOTIDevice(index int) AOTIOption { return func(c *aotiConfig) { c.device = index } }
+func AOTIDevice(index int) AOTIOption {
+	return aotiOption(func(c *aotiConfig) { c.device = index })
+}
 
 // OpenAOTI loads a package that torch._inductor.aoti_compile_and_package wrote, by
 // libtorch's loader. It holds machine code for the kind of processor and the version
@@ -53,7 +46,7 @@ func AOTIDevice(index int) AOTIOption { return func(c *aotiConfig) { c.device = 
 func OpenAOTI(path string, opts ...AOTIOption) (*Compiled, error) {
 	c := aotiConfig{model: "model", runners: 1, threads: 1, device: -1}
 	for _, o := range opts {
-		o(&c)
+		o.aoti(&c)
 	}
 	if err := packaged(path, c.model); err != nil {
 		return nil, err

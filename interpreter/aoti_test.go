@@ -37,7 +37,7 @@ func TestOpenAOTI(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.pt2")
 	out, err := exec.Command(python, "-c", compilePackage, path).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	p, err := interpreter.OpenAOTI(path, interpreter.AOTIRunners(2))
+	p, err := interpreter.OpenAOTI(path, interpreter.WithWorkers(2))
 	require.NoError(t, err)
 	defer p.Close()
 	pair := ir.PyTuple{tensor(t, []float32{-6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5}, 3, 4), torch.Ones([]int{4, 2})}

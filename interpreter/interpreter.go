@@ -26,39 +26,28 @@ type Interpreter struct {
 	schedules sync.Map // *ir.Graph -> *schedule
 }
 
-// An Option changes how an [Interpreter] runs.
-type Option func(*Interpreter)
-
-// WithGraph runs g instead of the module's own graph, with the module's
-// attributes. Default: the graph that the module has when a run starts.
-func WithGraph(g *ir.Graph) Option { return func(in *Interpreter) { in.graph = g } }
-
 // WithHandler makes h execute the nodes. Default: [Default].
-func WithHandler(h Handler) Option { return func(in *Interpreter) { in.handler = h } }
+func WithHandler(h Handler) Option {
+	return interpreterOption(func(in *Interpreter) { in.handler = h })
+}
 
 // InSubgraphs makes the handler execute the nodes of the graphs that
 // higher-order operators and module calls enter, too. Default: those run by
 // [Default], as torch.fx calls them without its Interpreter.
-func InSubgraphs() Option { return func(in *Interpreter) { in.subgraphs = true } }
+func InSubgraphs() Option { return interpreterOption(func(in *Interpreter) { in.subgraphs = true }) }
 
 // KeepValues keeps every value until the end of the run, where [Run.Value] and
 // [Options.Env] can see it. Default: a value is freed after its last use.
-func KeepValues() Option { return func(in *Interpreter) { in.keep = true } }
+func KeepValues() Option { return interpreterOption(func(in *Interpreter) { in.keep = true }) }
 
 // OnProgress has f called when a run begins and after each node, with how many
 // nodes are done and how many there are; the nodes of graphs inside count with the
 // node that enters them. It is for progress bars of long graphs: nothing is drawn
 // here. f runs on the goroutine of the run, so that what it takes, the run takes.
 // Default: none, at no cost. Follows the progress bar of torch.fx's Interpreter.
-func OnProgress(f func(done, total int)) Option { return func(in *Interpreter) { in.progress = f } }
-
-// WithThreads sets how many threads one kernel may use; n is at least 1.
-// Default: 1, since runs are parallel already and sums depend on the number.
-func WithThreads(n int) Option { return func(in *Interpreter) { in.mode.Threads = max(n, 1) } }
-
-// WithMode sets libtorch's modes for every operator of a run. Default: no
-// gradients, no inference mode, one thread.
-func WithMode(m libtorch.Mode) Option { return func(in *Interpreter) { in.mode = m } }
+func OnProgress(f func(done, total int)) Option {
+	return interpreterOption(func(in *Interpreter) { in.progress = f })
+}
 
 // New returns an interpreter of the module. It looks at nothing yet: [Check]
 // tells beforehand what of the module cannot run.
@@ -66,7 +55,7 @@ func New(module *ir.GraphModule, opts ...Option) *Interpreter {
 	in := &Interpreter{module: module, handler: Default{}}
 	in.mode.Threads = 1
 	for _, o := range opts {
-		o(in)
+		o.interpreter(in)
 	}
 	return in
 }

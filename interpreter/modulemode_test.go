@@ -121,7 +121,7 @@ func TestModulesRunInTheModeOfTheRun(t *testing.T) {
 			assert.False(t, first(libtorch.Mode{}).RequiresGrad())
 			assert.Nil(t, libtorch.CurrentMode())
 
-			plan, err := interpreter.Compile(gm, interpreter.PlanMode(libtorch.Mode{Autocast: autocast.Autocast}))
+			plan, err := interpreter.Compile(gm, interpreter.WithMode(libtorch.Mode{Autocast: autocast.Autocast}))
 			require.NoError(t, err)
 			defer plan.Close()
 			out, err := plan.Run(t.Context(), x)

@@ -65,9 +65,6 @@ type planInput struct {
 	crosses  bool // the bridge reads it
 }
 
-// A PlanOption changes how [Compile] plans.
-type PlanOption func(*planConfig)
-
 type planConfig struct {
 	graph   *ir.Graph
 	mode    libtorch.Mode
@@ -77,41 +74,23 @@ type planConfig struct {
 	device  deviceConfig
 }
 
-// PlanGraph compiles g instead of the module's own graph, with the module's
-// attributes.
-func PlanGraph(g *ir.Graph) PlanOption { return func(c *planConfig) { c.graph = g } }
-
-// PlanThreads sets how many threads one kernel may use; n is at least 1. Default:
-// 1, since runs are parallel already and sums depend on the number.
-func PlanThreads(n int) PlanOption { return func(c *planConfig) { c.mode.Threads = max(n, 1) } }
-
-// PlanWorkers sets how many runs of the plan may go on at once; n is at least 1. Each
-// has memory of its own for intermediate results, so that this bounds it. Others wait
-// for their turn, or until their context is over. Default: no bound but the operators
-// that may run at once in the process ([libtorch.SetSlots]).
-func PlanWorkers(n int) PlanOption { return func(c *planConfig) { c.workers = max(n, 1) } }
-
-// PlanMode sets libtorch's modes for a run. Default: no gradients, no inference
-// mode, one thread. In inference mode results can be used in inference mode alone.
-func PlanMode(m libtorch.Mode) PlanOption { return func(c *planConfig) { c.mode = m } }
-
 // PlanFusion switches fusion on or off. With it, pointwise operators that follow
 // each other on tensors of one shape are done together, block by block, so that
 // what goes from one to the next stays in cache or in registers; the bits are the
 // same. It begins with the second run of a shape class. Default: on.
 func PlanFusion(on bool) PlanOption {
-	return func(c *planConfig) {
+	return planOption(func(c *planConfig) {
 		c.fusion = libtorch.PlanApart
 		if on {
 			c.fusion = libtorch.PlanFuse
 		}
-	}
+	})
 }
 
 // PlanCheck makes every run ask check about its arguments, one for each
 // placeholder, before anything else. A run that it refuses fails with its error.
 func PlanCheck(check func(leaves []any) error) PlanOption {
-	return func(c *planConfig) { c.check = check }
+	return planOption(func(c *planConfig) { c.check = check })
 }
 
 // Compile plans m, resolving every operator and constant. All that is certain to
@@ -121,7 +100,7 @@ func Compile(m *ir.GraphModule, opts ...PlanOption) (*Plan, error) {
 	c := planConfig{fusion: libtorch.PlanFuse}
 	c.mode.Threads = 1
 	for _, o := range opts {
-		o(&c)
+		o.plan(&c)
 	}
 	if c.mode.Observe != nil {
 		return nil, ir.Errorf(ir.ErrUnsupported, "compile: expected a mode that observes no operators: a plan calls them without telling; use an Interpreter")

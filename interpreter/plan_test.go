@@ -210,9 +210,9 @@ func TestPlanModes(t *testing.T) {
 	gm := chainOf(t, 3, addOne)
 	x := tensor(t, []float32{1, 2}, 2)
 	for name, opt := range map[string]interpreter.PlanOption{
-		"inference": interpreter.PlanMode(libtorch.Mode{Inference: true}),
-		"gradients": interpreter.PlanMode(libtorch.Mode{Grad: true}),
-		"threads":   interpreter.PlanThreads(2),
+		"inference": interpreter.WithMode(libtorch.Mode{Inference: true}),
+		"gradients": interpreter.WithMode(libtorch.Mode{Grad: true}),
+		"threads":   interpreter.WithThreads(2),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := compile(t, gm, opt)

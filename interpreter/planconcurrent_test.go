@@ -189,7 +189,7 @@ func TestPlanWorkers(t *testing.T) {
 	_ = gate
 	g := ir.NewGraph()
 	g.Output(g.CallFunction(ir.FuncOf("planworkers_gate"), []ir.Arg{g.Placeholder("x")}))
-	p := compile(t, module(t, g, nil), interpreter.PlanWorkers(2))
+	p := compile(t, module(t, g, nil), interpreter.WithWorkers(2))
 	x := tensor(t, []float32{1}, 1)
 	done := make(chan error)
 	run := func(ctx context.Context) {

@@ -34,12 +34,14 @@ type deviceConfig struct {
 // [Compile] fails where d cannot be used, saying why, and for plans that record
 // gradients.
 func PlanDevice(d ir.Device) PlanOption {
-	return func(c *planConfig) { c.device.set, c.device.device = true, d }
+	return planOption(func(c *planConfig) { c.device.set, c.device.device = true, d })
 }
 
 // PlanHostResults makes a plan on a device copy its results to the CPU. They lie in
 // pinned memory, which is scarcer than other: what is kept for long is better copied.
-func PlanHostResults() PlanOption { return func(c *planConfig) { c.device.hostResults = true } }
+func PlanHostResults() PlanOption {
+	return planOption(func(c *planConfig) { c.device.hostResults = true })
+}
 
 // PlanCaptures makes a plan on a device capture up to n shape classes of its arguments
 // as graphs of the device (CUDA graphs), for each worker: the work of a run is then
@@ -51,7 +53,9 @@ func PlanHostResults() PlanOption { return func(c *planConfig) { c.device.hostRe
 // of each, stays with the plan. Classes beyond n, and those that cannot be captured,
 // run step by step: [Plan.Captures] tells which and why. The numbers are the same, also
 // the random ones as far as they are drawn by the device's own generator.
-func PlanCaptures(n int) PlanOption { return func(c *planConfig) { c.device.graphs = n } }
+func PlanCaptures(n int) PlanOption {
+	return planOption(func(c *planConfig) { c.device.graphs = n })
+}
 
 // A deviceSide is the part of a plan that belongs to its device.
 type deviceSide struct {

@@ -27,8 +27,8 @@ func TestPlanDeviceSaysWhatItCannot(t *testing.T) {
 		{"fewer than no captures", []interpreter.PlanOption{interpreter.PlanDevice(cuda), interpreter.PlanCaptures(-1)}, ir.ErrValue, "compile: expected 0 to 256 captures, got -1"},
 		{"too many captures", []interpreter.PlanOption{interpreter.PlanDevice(cuda), interpreter.PlanCaptures(257)}, ir.ErrValue, "compile: expected 0 to 256 captures, got 257"},
 		{"meta", []interpreter.PlanOption{interpreter.PlanDevice(ir.NewDevice(ir.DeviceMeta, -1))}, ir.ErrValue, "compile: expected a device that computes, got meta"},
-		{"gradients", []interpreter.PlanOption{interpreter.PlanDevice(cuda), interpreter.PlanMode(libtorch.Mode{Grad: true})}, ir.ErrUnsupported, "compile: expected no gradients of a plan on cuda"},
-		{"a stream", []interpreter.PlanOption{interpreter.PlanDevice(cuda), interpreter.PlanMode(libtorch.Mode{Stream: new(libtorch.Stream)})}, ir.ErrValue,
+		{"gradients", []interpreter.PlanOption{interpreter.PlanDevice(cuda), interpreter.WithMode(libtorch.Mode{Grad: true})}, ir.ErrUnsupported, "compile: expected no gradients of a plan on cuda"},
+		{"a stream", []interpreter.PlanOption{interpreter.PlanDevice(cuda), interpreter.WithMode(libtorch.Mode{Stream: new(libtorch.Stream)})}, ir.ErrValue,
 			"compile: expected a mode without a stream: a plan on a device chooses its own"},
 	}
 	for _, tc := range tests {

@@ -1,9 +1,7 @@
 package interpreter_test
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -18,181 +16,6 @@ import (
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
-
-// A pointwiseOp is an operator with what it takes beside tensors.
-type pointwiseOp struct {
-	name    string
-	tensors int
-	numbers []ir.Arg
-	kwargs  []ir.Keyword
-}
-
-var pointwiseOps = []pointwiseOp{
-	{name: "aten::add.Tensor", tensors: 2},
-	{name: "aten::sub.Tensor", tensors: 2},
-	{name: "aten::mul.Tensor", tensors: 2},
-	{name: "aten::div.Tensor", tensors: 2},
-	{name: "aten::maximum", tensors: 2},
-	{name: "aten::minimum", tensors: 2},
-	{name: "aten::neg", tensors: 1},
-	{name: "aten::abs", tensors: 1},
-	{name: "aten::sqrt", tensors: 1},
-	{name: "aten::rsqrt", tensors: 1},
-	{name: "aten::reciprocal", tensors: 1},
-	{name: "aten::relu", tensors: 1},
-	{name: "aten::clamp_min", tensors: 1, numbers: []ir.Arg{ir.Float(0.1)}},
-	{name: "aten::clamp_max", tensors: 1, numbers: []ir.Arg{ir.Float(0.7)}},
-	{name: "aten::clamp_max", tensors: 1, numbers: []ir.Arg{ir.Float(math.NaN())}},
-	{name: "aten::clamp", tensors: 1, numbers: []ir.Arg{ir.Float(-0.3), ir.Float(1e-40)}},
-	{name: "aten::clamp", tensors: 1, numbers: []ir.Arg{ir.None{}, ir.Int(1)}},
-	{name: "aten::hardtanh", tensors: 1},
-	{name: "aten::add.Tensor", tensors: 2, kwargs: []ir.Keyword{{Name: "alpha", Value: ir.Int(2)}}},
-	{name: "aten::sub.Tensor", tensors: 2, kwargs: []ir.Keyword{{Name: "alpha", Value: ir.Int(3)}}},
-	{name: "aten::mul.Tensor", tensors: 1, numbers: []ir.Arg{ir.Float(1.1)}},
-	{name: "aten::add.Tensor", tensors: 1, numbers: []ir.Arg{ir.Int(2)}},
-	{name: "aten::div.Tensor", tensors: 1, numbers: []ir.Arg{ir.Float(3)}},
-	{name: "aten::pow.Tensor_Scalar", tensors: 1, numbers: []ir.Arg{ir.Int(2)}},
-	{name: "aten::pow.Tensor_Scalar", tensors: 1, numbers: []ir.Arg{ir.Float(0.5)}},
-	{name: "aten::exp", tensors: 1},
-	{name: "aten::tanh", tensors: 1},
-	{name: "aten::sigmoid", tensors: 1},
-	{name: "aten::silu", tensors: 1},
-	{name: "aten::gelu", tensors: 1},
-	{name: "aten::gelu", tensors: 1, kwargs: []ir.Keyword{{Name: "approximate", Value: ir.Str("tanh")}}},
-	{name: "aten::erf", tensors: 1},
-	{name: "aten::log", tensors: 1},
-	{name: "aten::log1p", tensors: 1},
-	{name: "aten::sin", tensors: 1},
-	{name: "aten::floor", tensors: 1},
-	{name: "aten::round", tensors: 1},
-	{name: "aten::sign", tensors: 1},
-	{name: "aten::mish", tensors: 1},
-	{name: "aten::elu", tensors: 1},
-	{name: "aten::softplus", tensors: 1},
-	{name: "aten::leaky_relu", tensors: 1},
-	{name: "aten::hardswish", tensors: 1},
-	{name: "aten::logical_not", tensors: 1},
-	{name: "aten::pow.Tensor_Tensor", tensors: 2},
-	{name: "aten::atan2", tensors: 2},
-	{name: "aten::fmod.Tensor", tensors: 2},
-	{name: "aten::remainder.Tensor", tensors: 2},
-	{name: "aten::lt.Tensor", tensors: 2},
-	{name: "aten::eq.Tensor", tensors: 2},
-	{name: "aten::bitwise_and.Tensor", tensors: 2},
-	{name: "aten::hypot", tensors: 2},
-	{name: "aten::copysign.Tensor", tensors: 2},
-	{name: "aten::addcmul", tensors: 3},
-	{name: "aten::lerp.Scalar", tensors: 2, numbers: []ir.Arg{ir.Float(0.3)}},
-}
-
-var fuseShapes = [][]int{{1}, {5}, {37}, {64}, {100}, {1, 33}, {3, 64}, {2, 3, 35}, {2, 5, 4, 6}, {1, 1}, {301, 130}, {70, 1031}, {20000}, {131, 3, 67}}
-
-// special are the values where operators differ from what one would write.
-var special = []float64{math.NaN(), math.Copysign(math.NaN(), -1), 0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), 1e-40, -1e-40, 1, -1, 0.5, 2, 3e38, 88.8, -104, 1e-310}
-
-// drawInput makes an argument that broadcasts to shape: some dimensions are left
-// out or 1, and its memory may be in another order, with gaps, or begin within its
-// storage.
-func drawInput(t *rapid.T, shape []int, i int) *torch.Tensor {
-	label := func(what string) string { return fmt.Sprintf("%s of input %d", what, i) }
-	full := rapid.Bool().Draw(t, label("full"))
-	sizes := slices.Clone(shape)
-	if !full {
-		sizes = sizes[rapid.IntRange(0, len(shape)).Draw(t, label("first dimension")):]
-		for d := range sizes {
-			if rapid.Bool().Draw(t, label("broadcast")) {
-				sizes[d] = 1
-			}
-		}
-	}
-	dtype := rapid.SampledFrom([]ir.DType{ir.Float32, ir.Float32, ir.Float32, ir.Float32, ir.Float64, ir.BFloat16, ir.Float16, ir.Int64, ir.Bool8}).Draw(t, label("dtype"))
-	layout := rapid.SampledFrom([]string{"contiguous", "contiguous", "contiguous", "reversed", "gaps", "offset"}).Draw(t, label("layout"))
-	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, label("seed")), 0))
-	stored := slices.Clone(sizes)
-	switch layout {
-	case "reversed":
-		slices.Reverse(stored)
-	case "gaps":
-		if len(stored) > 0 {
-			stored[len(stored)-1] *= 2
-		}
-	case "offset":
-		if len(stored) > 0 {
-			stored[0]++
-		}
-	}
-	n := 1
-	for _, s := range stored {
-		n *= s
-	}
-	values := make([]float64, n)
-	for k := range values {
-		if values[k] = random.NormFloat64() * 2; random.IntN(5) == 0 {
-			values[k] = special[random.IntN(len(special))]
-		}
-		if dtype == ir.Int64 {
-			values[k] = float64(random.IntN(9) - 4)
-		}
-	}
-	x, err := torch.From(values, stored...)
-	require.NoError(t, err)
-	then := func(name string, args ...any) {
-		out, err := torch.Call(name, append([]any{x}, args...)...)
-		require.NoError(t, err)
-		require.NoError(t, x.Close())
-		x = out.(*torch.Tensor)
-	}
-	then("aten::_to_copy", torch.Kw("dtype", dtype))
-	if len(sizes) == 0 {
-		then("aten::view", []int64{})
-	}
-	switch layout {
-	case "reversed":
-		order := make([]int64, len(sizes))
-		for d := range order {
-			order[d] = int64(len(sizes) - 1 - d)
-		}
-		then("aten::permute", order)
-	case "gaps":
-		if len(sizes) > 0 {
-			then("aten::slice.Tensor", -1, nil, nil, 2)
-		}
-	case "offset":
-		if len(sizes) > 0 {
-			then("aten::slice.Tensor", 0, 1)
-		}
-	}
-	return x
-}
-
-// drawPointwise builds a graph of pointwise operators over some inputs.
-func drawPointwise(t *rapid.T, ninputs int) *ir.GraphModule {
-	g := ir.NewGraph()
-	var values []*ir.Node
-	for i := range ninputs {
-		values = append(values, g.Placeholder(fmt.Sprintf("x%d", i)))
-	}
-	n := rapid.IntRange(2, 14).Draw(t, "operators")
-	var results []ir.Arg
-	for i := range n {
-		op := rapid.SampledFrom(pointwiseOps).Draw(t, "operator")
-		var args []ir.Arg
-		for range op.tensors {
-			// mostly of the last ones, so that there are chains
-			back := rapid.OneOf(rapid.IntRange(0, 1), rapid.IntRange(0, len(values)-1)).Draw(t, "argument")
-			args = append(args, values[len(values)-1-min(back, len(values)-1)])
-		}
-		v := g.CallFunction(ir.OverloadOf(op.name), append(args, op.numbers...), ir.Kwargs(op.kwargs...))
-		values = append(values, v)
-		if i == n-1 || rapid.IntRange(0, 5).Draw(t, "result") == 0 {
-			results = append(results, v)
-		}
-	}
-	g.Output(ir.TupleOf(results...))
-	gm, err := ir.NewGraphModule(nil, g)
-	require.NoError(t, err)
-	return gm
-}
 
 // Fused operators give the bits of the Interpreter's, whatever the dtypes, shapes,
 // strides and values.
@@ -338,44 +161,6 @@ func TestDumpTellsWhatIsFused(t *testing.T) {
 	}
 }
 
-// A group is closed by what may see or change its operands: writes into them,
-// other operators, results that are needed early, other shapes.
-func TestGroupsEndWhereTheyHaveTo(t *testing.T) {
-	needLibtorch(t)
-	x, y := uniform(t, 64, 33), uniform(t, 64, 33)
-	call := func(g *ir.Graph, name string, args ...ir.Arg) *ir.Node {
-		return g.CallFunction(ir.OverloadOf("aten::"+name), args)
-	}
-	t.Run("a write between", func(t *testing.T) {
-		g := ir.NewGraph()
-		a, b := g.Placeholder("a"), g.Placeholder("b")
-		copied := call(g, "clone", a)
-		sum := call(g, "add.Tensor", copied, b)
-		product := call(g, "mul.Tensor", sum, b)
-		call(g, "fill_.Scalar", copied, ir.Int(7))
-		late := call(g, "add.Tensor", copied, product)
-		g.Output(call(g, "neg", late))
-		gm, err := ir.NewGraphModule(nil, g)
-		require.NoError(t, err)
-		agree(t, gm, x, y)
-	})
-	t.Run("an operand that is freed between", func(t *testing.T) {
-		g := ir.NewGraph()
-		a, b := g.Placeholder("a"), g.Placeholder("b")
-		first := call(g, "mm", a, call(g, "t", b))
-		sum := call(g, "add.Tensor", first, ir.Float(1))
-		other := call(g, "mm", first, first) // the last reader of first
-		g.Output(ir.TupleOf(call(g, "mul.Tensor", call(g, "neg", sum), sum), other))
-		gm, err := ir.NewGraphModule(nil, g)
-		require.NoError(t, err)
-		p := compile(t, gm)
-		agreePlan(t, gm, p, x, y)
-		text, err := p.Dump()
-		require.NoError(t, err)
-		assert.Contains(t, text, "fused at")
-	})
-}
-
 // The exponential of sigmoid and silu is done in registers with the bits of eager
 // code's, for whatever argument: every 1,021st of the 2^32 there are, or all where
 // TORCHFX_EXHAUSTIVE is set, which takes minutes.
@@ -436,7 +221,7 @@ func TestFusedOnSeveralThreads(t *testing.T) {
 		x, y := uniform(t, sizes...), uniform(t, sizes[len(sizes)-1])
 		want, err := interpreter.New(gm, interpreter.WithThreads(2)).Run(t.Context(), x, y)
 		require.NoError(t, err)
-		p := compile(t, gm, interpreter.PlanThreads(2), interpreter.PlanFuseAll())
+		p := compile(t, gm, interpreter.WithThreads(2), interpreter.PlanFuseAll())
 		for range 3 {
 			got, err := p.Run(t.Context(), x, y)
 			require.NoError(t, err)
@@ -463,54 +248,5 @@ func TestFusedResultsAreTheirOwn(t *testing.T) {
 		require.NoError(t, err)
 		sameBits(t, want, first)
 		closeResult([]any{first, second, want})
-	}
-}
-
-// A reduction over the last dimensions is the end of a group.
-func TestFusedReductionsGiveTheSameBits(t *testing.T) {
-	needLibtorch(t)
-	call := func(g *ir.Graph, name string, args ...ir.Arg) *ir.Node {
-		return g.CallFunction(ir.OverloadOf("aten::"+name), args)
-	}
-	for _, tc := range []struct {
-		sizes []int
-		dims  []ir.Arg
-		fused bool
-	}{
-		{[]int{64, 768}, []ir.Arg{ir.Int(-1)}, true},
-		{[]int{131, 3, 67}, []ir.Arg{ir.Int(2)}, true},
-		{[]int{131, 3, 67}, []ir.Arg{ir.Int(1), ir.Int(2)}, true},
-		{[]int{5, 1000}, []ir.Arg{ir.Int(1)}, true},
-		{[]int{2000, 17}, []ir.Arg{ir.Int(1)}, true},
-		{[]int{1, 4096}, []ir.Arg{ir.Int(1)}, false},  // one row
-		{[]int{3, 70000}, []ir.Arg{ir.Int(1)}, false}, // a row is more than a block
-		{[]int{40, 30, 20}, []ir.Arg{ir.Int(1)}, false},
-		{[]int{40, 30, 20}, []ir.Arg{ir.Int(0), ir.Int(2)}, false},
-	} {
-		for _, op := range []string{"sum.dim_IntList", "mean.dim", "amax", "amin"} {
-			for _, keep := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s %v %v %v", op, tc.sizes, tc.dims, keep), func(t *testing.T) {
-					g := ir.NewGraph()
-					x, y := g.Placeholder("x"), g.Placeholder("y")
-					product := call(g, "mul.Tensor", call(g, "add.Tensor", x, y), x)
-					reduced := call(g, op, product, ir.ListOf(tc.dims...), ir.Bool(keep))
-					results := []ir.Arg{call(g, "mul.Tensor", reduced, ir.Float(2)), reduced}
-					if keep {
-						results = append(results, call(g, "neg", call(g, "sub.Tensor", product, reduced)))
-					}
-					g.Output(ir.TupleOf(results...))
-					gm, err := ir.NewGraphModule(nil, g)
-					require.NoError(t, err)
-					p := compile(t, gm, interpreter.PlanFuseAll())
-					agreePlan(t, gm, p, uniform(t, tc.sizes...), uniform(t, tc.sizes[len(tc.sizes)-1]))
-					text, err := p.Dump()
-					require.NoError(t, err)
-					_, groups, found := strings.Cut(text, "fused at")
-					require.True(t, found)
-					first, _, _ := strings.Cut(groups, "\n")
-					assert.Equal(t, tc.fused, strings.Contains(first, ":"+reduced.Name()), first)
-				})
-			}
-		}
 	}
 }

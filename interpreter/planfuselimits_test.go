@@ -107,3 +107,41 @@ func TestConstantsThatARunTurnsRound(t *testing.T) {
 		closeResult([]any{w, v})
 	}
 }
+
+// A group is closed by what may see or change its operands: writes into them,
+// other operators, results that are needed early, other shapes.
+func TestGroupsEndWhereTheyHaveTo(t *testing.T) {
+	needLibtorch(t)
+	x, y := uniform(t, 64, 33), uniform(t, 64, 33)
+	call := func(g *ir.Graph, name string, args ...ir.Arg) *ir.Node {
+		return g.CallFunction(ir.OverloadOf("aten::"+name), args)
+	}
+	t.Run("a write between", func(t *testing.T) {
+		g := ir.NewGraph()
+		a, b := g.Placeholder("a"), g.Placeholder("b")
+		copied := call(g, "clone", a)
+		sum := call(g, "add.Tensor", copied, b)
+		product := call(g, "mul.Tensor", sum, b)
+		call(g, "fill_.Scalar", copied, ir.Int(7))
+		late := call(g, "add.Tensor", copied, product)
+		g.Output(call(g, "neg", late))
+		gm, err := ir.NewGraphModule(nil, g)
+		require.NoError(t, err)
+		agree(t, gm, x, y)
+	})
+	t.Run("an operand that is freed between", func(t *testing.T) {
+		g := ir.NewGraph()
+		a, b := g.Placeholder("a"), g.Placeholder("b")
+		first := call(g, "mm", a, call(g, "t", b))
+		sum := call(g, "add.Tensor", first, ir.Float(1))
+		other := call(g, "mm", first, first) // the last reader of first
+		g.Output(ir.TupleOf(call(g, "mul.Tensor", call(g, "neg", sum), sum), other))
+		gm, err := ir.NewGraphModule(nil, g)
+		require.NoError(t, err)
+		p := compile(t, gm)
+		agreePlan(t, gm, p, x, y)
+		text, err := p.Dump()
+		require.NoError(t, err)
+		assert.Contains(t, text, "fused at")
+	})
+}

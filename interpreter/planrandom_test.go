@@ -88,7 +88,7 @@ func snapshot(gm *ir.GraphModule, result any, inputs []any) string {
 			}
 			data, err := t.Bytes()
 			oneNaN(data, t.DType())
-			fmt.Fprintf(&b, "%s %v from %d: %x %v, with", torch.Describe(t), t.Strides(), t.StorageOffset(), data, err)
+			fmt.Fprintf(&b, "%s %v from %d, grad %t: %x %v, with", torch.Describe(t), t.Strides(), t.StorageOffset(), t.RequiresGrad(), data, err)
 			for i, other := range tensors {
 				if shares(t, other) {
 					fmt.Fprintf(&b, " %d", i)

@@ -236,6 +236,7 @@ type randomInput struct {
 	form   inputForm
 	seed   uint64
 	number any     // instead of a tensor
+	grad   bool    // floating: it requires gradients, and so do views of it
 	smooth bool    // elements are finite and as weights are
 	over   float64 // of those: they are this and more
 }
@@ -263,6 +264,7 @@ func (p *programmer) input() randomInput {
 	if p.coin() {
 		in.form = inputForm(p.n(int(inputForms)))
 	}
+	in.grad = p.n(4) == 3
 	if p.n(12) == 11 {
 		in.number = oneOf[any](p, int64(2), 1.5, true, int64(-3))
 	}
@@ -352,7 +354,11 @@ func (in randomInput) elements(shape []int) *torch.Tensor {
 	if err != nil {
 		panic(err)
 	}
-	return made("aten::view", made("aten::to.dtype", x, in.dtype), shape)
+	elements := made("aten::view", made("aten::to.dtype", x, in.dtype), shape)
+	if in.grad && (in.dtype.IsFloat() || in.dtype.IsComplex()) {
+		elements.RequiresGradInPlace()
+	}
+	return elements
 }
 
 // made calls an operator of one result.

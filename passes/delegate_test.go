@@ -216,7 +216,7 @@ func TestDelegatedGradients(t *testing.T) {
 	x := randn(t, 4, 6)
 	_, err := torch.Call("aten::requires_grad_", x, true)
 	require.NoError(t, err)
-	plan, err := interpreter.Compile(m, interpreter.PlanMode(libtorch.Mode{Grad: true}))
+	plan, err := interpreter.Compile(m, interpreter.WithMode(libtorch.Mode{Grad: true}))
 	require.NoError(t, err)
 	defer plan.Close()
 	for _, r := range []interface {

@@ -134,7 +134,7 @@ func (f *freezer) regionPlan(r *delegable) (*interpreter.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return interpreter.Compile(m, interpreter.PlanThreads(f.threads))
+	return interpreter.Compile(m, interpreter.WithThreads(f.threads))
 }
 
 // plainPlan is a plan of what the other rewrites make of a region. Its convolutions are
@@ -150,7 +150,7 @@ func (f *freezer) plainPlan(r *delegable) (*interpreter.Plan, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	plan, err := interpreter.Compile(frozen.Module, interpreter.PlanThreads(f.threads))
+	plan, err := interpreter.Compile(frozen.Module, interpreter.WithThreads(f.threads))
 	if err != nil {
 		_ = frozen.Close()
 		return nil, nil, err

@@ -77,7 +77,7 @@ func load(ctx context.Context, model string) (*interpreter.Plan, error) {
 		return nil, err
 	}
 	log.Printf("frozen:\n%s", report)
-	plan, err := program.Compile(interpreter.PlanWorkers(runtime.GOMAXPROCS(0)))
+	plan, err := program.Compile(interpreter.WithWorkers(runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return nil, err
 	}

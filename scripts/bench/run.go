@@ -93,7 +93,7 @@ func open(folder, executor string, threads int) (runner, error) {
 	default:
 		return nil, fmt.Errorf("expected an executor of this module, got %q", executor)
 	}
-	plan, err := p.Compile(interpreter.PlanThreads(threads))
+	plan, err := p.Compile(interpreter.WithThreads(threads))
 	if err != nil {
 		return nil, err
 	}
