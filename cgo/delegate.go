@@ -17,7 +17,7 @@ import (
 
 // DelegateABI is the version of the function table of delegates, which
 // delegate/tfx_delegate.h states too; a test compares them.
-const DelegateABI = 2
+const DelegateABI = 3
 
 var _ = [1]struct{}{}[DelegateABI-C.TFX_DELEGATE_ABI] // or it does not compile
 

@@ -28,6 +28,9 @@ static inline void tfx_delegate_cancel(int32_t* flag) { __atomic_store_n(flag, 1
 
 static inline void tfx_region_release(const tfx_delegate_api* api, void* region) { api->release((tfx_delegate_region*)region); }
 static inline void tfx_class_release(const tfx_delegate_api* api, void* shape) { api->release_class((tfx_delegate_class*)shape); }
+static inline void tfx_region_tell_layouts(const tfx_delegate_api* api, const tfx_delegate_region* region, tfx_delegate_layouts* layouts) {
+  api->layouts(region, layouts);
+}
 static inline uint64_t tfx_region_bytes(const tfx_delegate_api* api, tfx_delegate_region* region) { return api->bytes(region); }
 static inline uint64_t tfx_class_describe(const tfx_delegate_api* api, const tfx_delegate_class* shape, char* text, uint64_t size) {
   return api->describe(shape, text, size);

@@ -8,6 +8,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/torchfx-go/torchfx/cgo/delegate"
@@ -137,6 +138,39 @@ func (r *Region) Bytes() (n int64) {
 		return nil
 	})
 	return n
+}
+
+// A RegionLayouts is how the values between a region's kernels lie.
+type RegionLayouts struct {
+	// Taken is delegate.Measured until the region is prepared for the first time, which
+	// decides it for all shapes that follow. A program with these layouts gives the same
+	// region again and measures nothing.
+	Taken delegate.Layouts
+	// Times are what was measured to decide: the shortest run with each layout that was
+	// tried, of the calling thread's processor time where one thread ran. nil where
+	// nothing was measured.
+	Times map[delegate.Layouts]time.Duration
+}
+
+// Layouts tells how values lie between the region's kernels. It does not wait for a
+// Prepare that goes on.
+func (r *Region) Layouts() (l RegionLayouts) {
+	_ = r.region.use("region", func(ptr unsafe.Pointer) error {
+		var told C.tfx_delegate_layouts
+		C.tfx_region_tell_layouts(r.delegate.api, (*C.tfx_delegate_region)(ptr), &told)
+		l.Taken = delegate.Layouts(told.layouts)
+		for i, nanoseconds := range told.nanoseconds {
+			if nanoseconds == 0 {
+				continue
+			}
+			if l.Times == nil {
+				l.Times = map[delegate.Layouts]time.Duration{}
+			}
+			l.Times[delegate.Layouts(i)] = time.Duration(nanoseconds)
+		}
+		return nil
+	})
+	return l
 }
 
 // Prepare makes the region ready for inputs of the sizes, strides and dtypes of

@@ -318,3 +318,48 @@ func TestRegionErrors(t *testing.T) {
 	require.ErrorIs(t, err, ir.ErrType)
 	require.ErrorContains(t, err, "expected operands of one dtype")
 }
+
+// TestRegionTellsItsLayouts has a region that measures how values lie, by its first shape
+// alone, and one that is given the outcome, which measures nothing.
+func TestRegionTellsItsLayouts(t *testing.T) {
+	c := blockCase()
+	inputs, constants := c.tensors(t)
+	r := compiled(t, c, delegate.Measured, delegate.Contiguous, constants)
+	assert.Equal(t, RegionLayouts{Taken: delegate.Measured}, r.Layouts(), "before the first shape")
+	class, err := r.Prepare(inputs, 1)
+	require.NoError(t, err)
+	defer class.Close()
+	l := r.Layouts()
+	require.Len(t, l.Times, 2)
+	blocked, last := l.Times[delegate.BlockedLayout], l.Times[delegate.ChannelsLastLayout]
+	assert.Positive(t, blocked)
+	assert.Positive(t, last)
+	want := delegate.ChannelsLastLayout
+	if blocked < last-last/50 {
+		want = delegate.BlockedLayout
+	}
+	assert.Equal(t, want, l.Taken)
+	b := resized(c, 3)
+	others, _ := b.tensors(t)
+	second, err := r.Prepare(others, 1)
+	require.NoError(t, err)
+	defer second.Close()
+	assert.Equal(t, l, r.Layouts(), "another shape")
+
+	again := compiled(t, c, l.Taken, delegate.Contiguous, constants)
+	same, err := again.Prepare(inputs, 1)
+	require.NoError(t, err)
+	defer same.Close()
+	assert.Equal(t, RegionLayouts{Taken: l.Taken}, again.Layouts())
+	assert.Equal(t, class.Describe(), same.Describe(), "the same kernels and memory")
+
+	line := linearCase("linear", []int64{2, 64}, 48)
+	inputs, constants = line.tensors(t)
+	flat := compiled(t, line, delegate.Measured, delegate.Contiguous, constants)
+	class, err = flat.Prepare(inputs, 1)
+	require.NoError(t, err)
+	defer class.Close()
+	assert.Equal(t, RegionLayouts{Taken: delegate.AnyLayout}, flat.Layouts(), "nothing lies in space")
+	require.NoError(t, flat.Close())
+	assert.Zero(t, flat.Layouts(), "of a region that is closed")
+}

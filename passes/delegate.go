@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/cgo/delegate"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -23,9 +24,10 @@ type Delegate interface {
 	// Worth reports whether compiling a region may pay, before any of it is done.
 	Worth(region *ir.GraphModule) bool
 	// Compile compiles a region: a module of supported calls that takes and returns
-	// tensors. An output must lie as its MetaVal says, in rows or channels last. An error,
-	// unless it is of class ir.ErrOutOfMemory or ir.ErrCancelled, leaves the region to libtorch.
-	Compile(ctx context.Context, region *ir.GraphModule) (*libtorch.Region, error)
+	// tensors. An output must lie as its MetaVal says, in rows or channels last; what lies
+	// between kernels, as layouts say. An error, unless it is of class ir.ErrOutOfMemory or
+	// ir.ErrCancelled, leaves the region to libtorch.
+	Compile(ctx context.Context, region *ir.GraphModule, layouts delegate.Layouts) (*libtorch.Region, error)
 }
 
 // A DelegateOption changes what [DelegateRegions] does.
@@ -274,7 +276,7 @@ func (w *delegation) compile(r *delegable) (ok bool, err error) {
 	if w.choose != nil {
 		ok, why, err = w.choose(r)
 	} else {
-		ok, why, err = w.made(r)
+		ok, why, err = w.made(r, delegate.Measured)
 	}
 	if r.report.Why = why; err != nil || !ok {
 		if r.region != nil {
@@ -289,7 +291,7 @@ func (w *delegation) compile(r *delegable) (ok bool, err error) {
 
 // made compiles a part and makes its kernels for the sizes that are noted. It reports
 // false, and why, where the delegate has none.
-func (w *delegation) made(r *delegable) (ok bool, why string, err error) {
+func (w *delegation) made(r *delegable, layouts delegate.Layouts) (ok bool, why string, err error) {
 	inputs, err := exampleInputs(r.twin.Graph())
 	defer closeTensors(inputs)
 	if err != nil {
@@ -300,7 +302,7 @@ func (w *delegation) made(r *delegable) (ok bool, why string, err error) {
 	if err != nil {
 		return false, "", err
 	}
-	r.region, err = w.delegate.Compile(w.ctx, folded.Module)
+	r.region, err = w.delegate.Compile(w.ctx, folded.Module, layouts)
 	// before kernels are made, which want the weights in layouts of their own
 	if err := folded.Close(); err != nil {
 		return false, "", err

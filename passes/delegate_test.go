@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/cgo/delegate"
 	"github.com/torchfx-go/torchfx/internal/testenv"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
@@ -329,7 +330,7 @@ type declining struct{}
 func (declining) Name() string                             { return "declining" }
 func (declining) Supported(*ir.GraphModule, *ir.Node) bool { return true }
 func (declining) Worth(region *ir.GraphModule) bool        { return true }
-func (declining) Compile(context.Context, *ir.GraphModule) (*libtorch.Region, error) {
+func (declining) Compile(context.Context, *ir.GraphModule, delegate.Layouts) (*libtorch.Region, error) {
 	return nil, ir.Errorf(ir.ErrUnsupported, "no kernels on this machine")
 }
 

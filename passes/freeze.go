@@ -3,6 +3,7 @@ package passes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,10 +89,12 @@ func FreezeArgs(args ...any) FreezeOption { return func(f *freezer) { f.args = a
 // Default: one of the process.
 func WithChoices(c *Choices) FreezeOption { return func(f *freezer) { f.choices = c } }
 
-// KeepChoices takes measured choices from a file and writes there what is measured. A
-// process that finds its network there measures nothing, but for what a delegate does by
-// itself, starts sooner, and has no kernels of libtorch's in memory that were only tried. A file that cannot be read or written is an error of
-// Freeze; see [OpenChoices].
+// KeepChoices takes measured choices from a file and writes there what is measured; "" is
+// for no file. A
+// process that finds its network there measures nothing, starts sooner, and has no kernels
+// in memory that were only tried. A file that cannot be read is an error of Freeze, see
+// [OpenChoices], and so is one that cannot be written where something is to be measured,
+// before it is; for a file that is only to be read there is [WithChoices].
 func KeepChoices(name string) FreezeOption { return func(f *freezer) { f.file = name } }
 
 // FreezeThreads sets how many threads a kernel that is measured may use. Default: 1.
@@ -140,6 +143,7 @@ type FreezeReport struct {
 	Kept    []NotApplied
 	Dropped []string     // attributes of the module given that the frozen one has not
 	Regions []Delegation // what was given to a delegate
+	Choices []Chosen     // what measured times decided, in the order in which it was asked
 
 	narrow float64 // how far results of the narrowest dtype in the graph given may be off
 }
@@ -162,6 +166,16 @@ type NotApplied struct {
 func (r *FreezeReport) Count(rewrite string) (n int) {
 	for _, a := range r.Applied {
 		if a.Rewrite == rewrite {
+			n++
+		}
+	}
+	return n
+}
+
+// Measured returns how many measurements were made; 0 where all was known.
+func (r *FreezeReport) Measured() (n int) {
+	for _, c := range r.Choices {
+		if c.From == FromMeasuring {
 			n++
 		}
 	}
@@ -197,7 +211,8 @@ func narrowest(g *ir.Graph) (t float64) {
 	return t
 }
 
-// String returns the report as text, a line for each place.
+// String returns the report as text, a line for each place, with what was measured there
+// against what, both times and how they are known.
 func (r *FreezeReport) String() string {
 	var b strings.Builder
 	for _, a := range r.Applied {
@@ -205,6 +220,9 @@ func (r *FreezeReport) String() string {
 	}
 	for _, k := range r.Kept {
 		fmt.Fprintf(&b, "%s: %s left: %s\n", k.Rewrite, k.Node, k.Why)
+	}
+	if len(r.Choices) > 0 {
+		fmt.Fprintf(&b, "choices: %d, measured: %d\n", len(r.Choices), r.Measured())
 	}
 	fmt.Fprintf(&b, "rewritten: %d, attributes dropped: %d, tolerance: %g\n", len(r.Applied), len(r.Dropped), r.Tolerance())
 	return b.String()
@@ -253,6 +271,9 @@ func Freeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) (*Froz
 		err = f.saveChoices()
 	}
 	end()
+	if kept, ok := errors.AsType[*choicesError](err); ok {
+		err = kept // whichever rewrite came upon it
+	}
 	if err = cmp.Or(panicked, err); err != nil {
 		for _, t := range f.owned {
 			t.Close()
@@ -274,6 +295,7 @@ type freezer struct {
 	args     []any
 	choices  *Choices
 	file     string // of choices, "" for none
+	keeps    bool   // the file was found to be writable
 	threads  int
 	packed   bool // convolutions are packed without measuring
 	release  bool

@@ -1,23 +1,14 @@
 package passes
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"math"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
-	"github.com/torchfx-go/torchfx/ir"
-	torch "github.com/torchfx-go/torchfx/torchops"
+	"github.com/torchfx-go/torchfx/cgo/delegate"
 )
 
 // Choices are what was measured: which of several ways to compute a layer of certain
@@ -32,17 +23,72 @@ type Choices struct {
 
 // A Choice is the outcome of one measurement.
 type Choice struct {
-	Way   string             `json:"way"`   // the one that is taken
+	Way   string             `json:"way"`   // the one that is taken, "" where nothing was measured
 	Nanos map[string]float64 `json:"nanos"` // a call of each, the shortest seen
+	From  Origin             `json:"-"`     // how it is known
 }
 
-// String tells the times, "plain 12.0 µs, packed 9.1 µs".
-func (c Choice) String() string {
-	parts := []string{}
-	for _, name := range slices.Sorted(maps.Keys(c.Nanos)) {
-		parts = append(parts, fmt.Sprintf("%s %.1f µs", name, c.Nanos[name]/1e3))
+// An Origin says how a choice is known.
+type Origin uint8
+
+// The origins.
+const (
+	FromMeasuring Origin = iota // measured when it was asked for
+	FromBefore                  // measured before, in this process
+	FromFile                    // read by [OpenChoices]
+)
+
+// String tells an origin: "from the file".
+func (o Origin) String() string {
+	switch o {
+	case FromBefore:
+		return "measured before"
+	case FromFile:
+		return "from the file"
 	}
-	return strings.Join(parts, ", ")
+	return "measured"
+}
+
+// String tells the way that is taken, the times and how they are known: "packed 9.1 µs
+// against plain 12.0 µs, measured". It is empty where nothing was measured.
+func (c Choice) String() string {
+	if len(c.Nanos) == 0 {
+		return ""
+	}
+	time := func(name string) string { return fmt.Sprintf("%s %.1f µs", name, c.Nanos[name]/1e3) }
+	var others []string
+	for _, name := range slices.Sorted(maps.Keys(c.Nanos)) {
+		if name != c.Way {
+			others = append(others, time(name))
+		}
+	}
+	return fmt.Sprintf("%s against %s, %s", time(c.Way), strings.Join(others, ", "), c.From)
+}
+
+// after is text with what was measured behind it.
+func (c Choice) after(text string) string {
+	if measured := c.String(); measured != "" {
+		text += ": " + measured
+	}
+	return text
+}
+
+// isOf reports whether these ways and no others were measured. A choice that another
+// release made between other ways, or that somebody made up, is none.
+func (c Choice) isOf(ways []string) bool {
+	for _, name := range ways {
+		if _, ok := c.Nanos[name]; !ok {
+			return false
+		}
+	}
+	return len(c.Nanos) == len(ways) && slices.Contains(ways, c.Way)
+}
+
+// A Chosen is a choice that [Freeze] made.
+type Chosen struct {
+	Rewrite string
+	What    string // what was measured: a layer or a region by its sizes
+	Choice
 }
 
 // processChoices are what Freeze measures unless it is told otherwise.
@@ -52,84 +98,12 @@ var processChoices = NewChoices()
 func NewChoices() *Choices { return &Choices{chosen: map[string]Choice{}} }
 
 // Unmeasured returns choices that take what is packed wherever there is a kernel for
-// it, and regions wherever there is a delegate for them, so that the outcome does not
-// depend on times.
+// it, and regions wherever there is a delegate for them, with values as each of its
+// kernels likes, so that the outcome does not depend on times.
 func Unmeasured() *Choices {
 	c := NewChoices()
 	c.fixed = wayPacked
 	return c
-}
-
-// A choicesFile is the text form of choices.
-type choicesFile struct {
-	Machine string            `json:"machine"`
-	Choices map[string]Choice `json:"choices"`
-}
-
-// OpenChoices reads choices from a file that Save wrote. There are none yet where the
-// file is not there or where it is of another machine or another libtorch; a file that
-// is something else is an error of class ir.ErrFormat.
-func OpenChoices(name string) (*Choices, error) {
-	c := NewChoices()
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var file choicesFile
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, ir.Errorf(ir.ErrFormat, "%s: expected measured choices, got %w", name, err)
-	}
-	if file.Machine == thisMachine() && file.Choices != nil {
-		c.chosen = file.Choices
-	}
-	return c, nil
-}
-
-// Save writes the choices to a file, whole or not at all.
-func (c *Choices) Save(name string) error {
-	c.mu.Lock()
-	data, err := json.MarshalIndent(choicesFile{thisMachine(), c.chosen}, "", "\t")
-	c.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	made, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = made.Write(append(data, '\n'))
-	if err = errors.Join(err, made.Close()); err == nil {
-		err = os.Rename(made.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(made.Name())
-	}
-	return err
-}
-
-// openChoices opens the file that KeepChoices names.
-func (f *freezer) openChoices() (err error) {
-	if f.file != "" {
-		f.choices, err = OpenChoices(f.file)
-	}
-	return err
-}
-
-// saveChoices writes the file where something was measured that it has not.
-func (f *freezer) saveChoices() error {
-	if f.file == "" {
-		return nil
-	}
-	f.choices.mu.Lock()
-	more := f.choices.more
-	f.choices.mu.Unlock()
-	if !more {
-		return nil
-	}
-	return f.choices.Save(f.file)
 }
 
 // All returns what was measured, by what was asked.
@@ -139,117 +113,33 @@ func (c *Choices) All() map[string]Choice {
 	return maps.Clone(c.chosen)
 }
 
-// thisMachine tells machines apart between which times do not carry over.
-func thisMachine() string {
-	capability, version := "", ""
-	if info, err := libtorch.GetInfo(); err == nil {
-		capability, version = info.CPUCapability, info.TorchVersion
-	}
-	model := ""
-	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(data)) {
-			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
-	return fmt.Sprintf("%s, %s, %s, %d processors, libtorch %s", runtime.GOARCH, model, capability, runtime.NumCPU(), version)
-}
-
-// The ways to compute a layer.
-const (
-	wayPlain  = "plain"  // the operator as it is
-	wayPacked = "packed" // oneDNN's, on packed weights
-	wayMKL    = "mkl"    // MKL's, on packed weights
-)
-
-// A measured is a set of ways to compute the same, with what they need.
-type measured struct {
-	calculator
-	mode   *libtorch.Mode
-	ways   []way
-	margin float64 // of the first way's time that another has to save
-}
-
-// A way is calls of operators, each with its arguments, or something else to do.
-type way struct {
-	name  string
-	calls []operatorCall
-	do    func() error
-}
-
-type operatorCall struct {
-	op   string
-	args []any
-}
-
-// way adds one that begins with a call.
-func (m *measured) way(name, op string, args ...any) {
-	m.ways = append(m.ways, way{name: name, calls: []operatorCall{{op, args}}})
-}
-
-// then adds a call to a way.
-func (m *measured) then(name, op string, args ...any) {
-	for i := range m.ways {
-		if m.ways[i].name == name {
-			m.ways[i].calls = append(m.ways[i].calls, operatorCall{op, args})
-		}
-	}
-}
-
-func (m *measured) run(w way) error {
-	if w.do != nil {
-		return w.do()
-	}
-	for _, c := range w.calls {
-		var named []torch.Kwarg
-		args := c.args
-		for len(args) > 0 {
-			k, ok := args[len(args)-1].(torch.Kwarg)
-			if !ok {
-				break
-			}
-			named, args = append(named, k), args[:len(args)-1]
-		}
-		v, err := torch.CallMode(m.mode, c.op, args, named)
-		if err != nil {
-			return err
-		}
-		if t, ok := v.(*torch.Tensor); ok {
-			t.Close()
-		}
-	}
-	return nil
-}
-
-// choose returns the way that was measured to be the fastest for what key describes,
-// and measures where that was not done yet. ways makes them; the first is taken
-// unless another is faster by the margin, a twentieth unless ways says otherwise.
-func (c *Choices) choose(key string, threads int, ways func(*measured) error) (Choice, error) {
+// choose returns which of some ways was measured to be the fastest for what key describes,
+// and measures where that was not done yet. add makes them; the first of the names is
+// taken unless another is faster by the margin, a twentieth unless add says otherwise.
+func (c *Choices) choose(key string, threads int, ways []string, add func(*measured) error) (Choice, error) {
 	if c.fixed != "" {
 		return Choice{Way: c.fixed}, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock() // two measurements at once would disturb each other
 	key = withThreads(key, threads)
-	if found, ok := c.chosen[key]; ok {
+	if found, ok := c.find(key, ways); ok {
 		return found, nil
 	}
 	m := &measured{mode: &libtorch.Mode{Threads: threads}, margin: 0.05}
 	defer m.close()
-	if err := ways(m); err != nil {
+	if err := add(m); err != nil {
 		return Choice{}, err
 	}
 	nanos, err := m.measure()
 	if err != nil {
 		return Choice{}, err
 	}
-	first := m.ways[0].name
+	first := ways[0]
 	choice := Choice{Way: first, Nanos: nanos}
-	for _, w := range m.ways[1:] {
-		if nanos[w.name] < (1-m.margin)*nanos[first] && (choice.Way == first || nanos[w.name] < nanos[choice.Way]) {
-			choice.Way = w.name
+	for _, name := range ways[1:] {
+		if nanos[name] < (1-m.margin)*nanos[first] && (choice.Way == first || nanos[name] < nanos[choice.Way]) {
+			choice.Way = name
 		}
 	}
 	c.chosen[key], c.more = choice, true
@@ -257,58 +147,87 @@ func (c *Choices) choose(key string, threads int, ways func(*measured) error) (C
 }
 
 // known returns what was measured of key before.
-func (c *Choices) known(key string, threads int) (Choice, bool) {
+func (c *Choices) known(key string, threads int, ways []string) (Choice, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found, ok := c.chosen[withThreads(key, threads)]
-	return found, ok
+	return c.find(withThreads(key, threads), ways)
+}
+
+// note keeps what somebody else measured of key.
+func (c *Choices) note(key string, threads int, choice Choice) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.chosen[withThreads(key, threads)], c.more = choice, true
+}
+
+func (c *Choices) find(key string, ways []string) (Choice, bool) {
+	found, ok := c.chosen[key]
+	if !ok || !found.isOf(ways) {
+		return Choice{}, false
+	}
+	if found.From == FromMeasuring {
+		found.From = FromBefore
+	}
+	return found, true
 }
 
 func withThreads(key string, threads int) string { return fmt.Sprintf("%s, %d threads", key, threads) }
 
-// measure runs the ways in turn, so that what else the machine does hits all alike,
-// and returns the shortest time of each: the processor's where kernels run on the
-// calling thread alone.
-func (m *measured) measure() (map[string]float64, error) {
-	const (
-		batch  = 500 * time.Microsecond // at least
-		enough = 30 * time.Millisecond  // for a way
-		rounds = 9
-	)
-	clock := wallTime
-	if m.mode.Threads == 1 {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		clock = threadTime
+// choose is [Choices.choose], with the choice noted in the report.
+func (f *freezer) choose(key string, ways []string, add func(*measured) error) (Choice, error) {
+	choice, err := f.choices.choose(key, f.threads, ways, func(m *measured) error {
+		m.ready = f.canKeep
+		return add(m)
+	})
+	if err == nil {
+		f.chose(key, choice)
 	}
-	times := make([]int, len(m.ways))
-	shortest := map[string]float64{}
-	for i, w := range m.ways {
-		if err := m.run(w); err != nil { // kernels are made at the first call
-			return nil, err
-		}
-		start := clock()
-		if err := m.run(w); err != nil {
-			return nil, err
-		}
-		times[i] = int(max(1, batch/max(clock()-start, time.Microsecond)))
-		shortest[w.name] = math.Inf(1)
-	}
-	begin := clock()
-	for round := 0; round < rounds && (round < 3 || clock()-begin < enough*time.Duration(len(m.ways))); round++ {
-		for i, w := range m.ways {
-			start := clock()
-			for range times[i] {
-				if err := m.run(w); err != nil {
-					return nil, err
-				}
-			}
-			shortest[w.name] = min(shortest[w.name], float64(clock()-start)/float64(times[i]))
-		}
-	}
-	return shortest, nil
+	return choice, err
 }
 
-var began = time.Now()
+// known is [Choices.known], with the choice noted in the report.
+func (f *freezer) known(key string, ways []string) (Choice, bool) {
+	choice, ok := f.choices.known(key, f.threads, ways)
+	if ok {
+		f.chose(key, choice)
+	}
+	return choice, ok
+}
 
-func wallTime() time.Duration { return time.Since(began) }
+func (f *freezer) chose(key string, choice Choice) {
+	if len(choice.Nanos) > 0 {
+		f.report.Choices = append(f.report.Choices, Chosen{f.rewrite, withThreads(key, f.threads), choice})
+	}
+}
+
+// layoutWays are those between which a delegate measures.
+var layoutWays = []string{delegate.BlockedLayout.String(), delegate.ChannelsLastLayout.String()}
+
+// layoutsOf returns how the values of a region are to lie: as was measured before, or as
+// the delegate measures.
+func (f *freezer) layoutsOf(key string) (delegate.Layouts, Choice) {
+	if f.choices.fixed != "" {
+		return delegate.AnyLayout, Choice{}
+	}
+	choice, _ := f.known(key, layoutWays)
+	for _, l := range []delegate.Layouts{delegate.BlockedLayout, delegate.ChannelsLastLayout} {
+		if choice.Way == l.String() {
+			return l, choice
+		}
+	}
+	return delegate.Measured, choice
+}
+
+// noteLayouts keeps what a delegate measured of the layouts of a region, if it did.
+func (f *freezer) noteLayouts(key string, l libtorch.RegionLayouts) Choice {
+	choice := Choice{Way: l.Taken.String(), Nanos: map[string]float64{}}
+	for layouts, took := range l.Times {
+		choice.Nanos[layouts.String()] = float64(took)
+	}
+	if !choice.isOf(layoutWays) {
+		return Choice{}
+	}
+	f.choices.note(key, f.threads, choice)
+	f.chose(key, choice)
+	return choice
+}

@@ -58,10 +58,10 @@ func (f *freezer) packConvolutions() error {
 	}
 	packed := map[*ir.Node]bool{}
 	for _, c := range found {
-		if !paying[c] {
+		if !paying[c].packed {
 			continue
 		}
-		n, err := f.packConvolution(c)
+		n, err := f.packConvolution(c, paying[c].why)
 		switch {
 		case refused(err):
 			f.kept(c.node, "oneDNN refuses it: %v", err)
@@ -230,8 +230,8 @@ func (f *freezer) plane(c *convolutionCall, a ir.Arg) (ir.Arg, error) {
 }
 
 // packConvolution replaces one convolution and what is fused with it by a call on
-// packed weights, which it returns.
-func (f *freezer) packConvolution(c *convolutionCall) (*ir.Node, error) {
+// packed weights, which it returns. why is what was measured, "" where nothing was.
+func (f *freezer) packConvolution(c *convolutionCall, why string) (*ir.Node, error) {
 	weight, err := c.packWeight()
 	if err != nil {
 		return nil, err
@@ -277,7 +277,11 @@ func (f *freezer) packConvolution(c *convolutionCall) (*ir.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.applied(n, "%s", c)
+	what := c.String()
+	if why != "" {
+		what += ": " + why
+	}
+	f.applied(n, "%s", what)
 	if !c.line {
 		return n, f.replace(c.last, n)
 	}

@@ -1,7 +1,6 @@
 package passes
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"sync"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
+	"github.com/torchfx-go/torchfx/cgo/delegate"
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
@@ -81,41 +81,61 @@ func (f *freezer) keptAll(format string, args ...any) {
 // chooseRegion compiles a region where that was measured to pay.
 func (f *freezer) chooseRegion(w *delegation, r *delegable) (ok bool, why string, err error) {
 	name := w.delegate.Name()
-	if f.choices.fixed != "" {
-		return w.made(r)
-	}
 	key := regionKey(w.delegate, r.twin)
-	choice, known := f.choices.known(key, f.threads)
+	ways := []string{wayLibtorch, name}
+	choice, known := f.known(key, ways)
 	if known && choice.Way != name {
 		return false, choice.String(), nil
 	}
-	if ok, why, err = w.made(r); err != nil || !ok || known {
-		return ok, cmp.Or(why, choice.String()), err
+	layouts, laid := f.layoutsOf("layouts of " + key)
+	if ok, why, err = w.made(r, layouts); err != nil || !ok {
+		return false, why, err
+	}
+	if layouts == delegate.Measured {
+		laid = f.noteLayouts("layouts of "+key, r.region.Layouts())
+	}
+	if !known && f.choices.fixed == "" {
+		if choice, err = f.compareRegion(w, r, key, ways); err != nil {
+			return false, "", err
+		}
+	}
+	why = choice.String()
+	if text := laid.String(); text != "" {
+		why += "; layouts: " + text
+	}
+	return known || f.choices.fixed != "" || choice.Way == name, why, nil
+}
+
+// compareRegion measures a region that is compiled against what libtorch computes it by.
+func (f *freezer) compareRegion(w *delegation, r *delegable, key string, ways []string) (choice Choice, err error) {
+	if err := f.canKeep(); err != nil {
+		return choice, err
 	}
 	inputs, err := exampleInputs(r.twin.Graph())
 	defer closeTensors(inputs)
 	if err != nil {
-		return false, "", err
+		return choice, err
 	}
 	delegated, err := f.regionPlan(r)
 	if err != nil {
-		return false, "", err
+		return choice, err
 	}
 	defer delegated.Close()
 	plain, closePlain, err := f.plainPlan(r)
 	if err != nil {
-		return false, "", err
+		return choice, err
 	}
 	defer func() {
 		closePlain()
 		w.twinIdle(r) // what it packed nothing of, it read
 	}()
-	choice, err = f.choices.choose(key, f.threads, func(m *measured) error {
+	return f.choose(key, ways, func(m *measured) error {
 		m.margin = 0.02 // many kernels: their sum is measured better than one
-		m.ways = append(m.ways, way{name: wayLibtorch, do: runsPlan(f.ctx, plain, inputs)}, way{name: name, do: runsPlan(f.ctx, delegated, inputs)})
+		for i, plan := range []*interpreter.Plan{plain, delegated} {
+			m.ways = append(m.ways, way{name: ways[i], do: runsPlan(f.ctx, plan, inputs)})
+		}
 		return nil
 	})
-	return choice.Way == name, choice.String(), err
 }
 
 // regionPlan is a plan that runs a region alone.
@@ -150,6 +170,7 @@ func (f *freezer) plainPlan(r *delegable) (*interpreter.Plan, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	f.report.Choices = append(f.report.Choices, frozen.Report.Choices...)
 	plan, err := interpreter.Compile(frozen.Module, interpreter.WithThreads(f.threads))
 	if err != nil {
 		_ = frozen.Close()

@@ -43,7 +43,7 @@ func (f *freezer) packLinears() error {
 			continue
 		}
 		c.fuse(f)
-		choice, err := f.choices.choose(c.key(), f.threads, c.ways)
+		choice, err := f.choose(c.key(), c.wayNames(), c.ways)
 		if refused(err) {
 			f.kept(n, "oneDNN refuses it: %v", err)
 			continue
@@ -59,7 +59,7 @@ func (f *freezer) packLinears() error {
 		if choice.Way == wayMKL {
 			pack = f.packMKL
 		}
-		if err := pack(c); err != nil {
+		if err := pack(c, choice); err != nil {
 			return fmt.Errorf("%s: %w", n, err)
 		}
 	}
@@ -184,7 +184,7 @@ func (c *linearCall) packWeight() (*torch.Tensor, error) {
 	return tensor("mkldnn::_reorder_linear_weight", w, c.rows)
 }
 
-func (f *freezer) packLinear(c *linearCall) error {
+func (f *freezer) packLinear(c *linearCall, choice Choice) error {
 	weight, err := c.packWeight()
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (f *freezer) packLinear(c *linearCall) error {
 	if err != nil {
 		return err
 	}
-	f.applied(n, "%s", c)
+	f.applied(n, "%s", choice.after(c.String()))
 	return f.replace(c.last, n)
 }
 
@@ -223,7 +223,7 @@ func (c *linearCall) fitsMKL() bool {
 	return err == nil
 }
 
-func (f *freezer) packMKL(c *linearCall) error {
+func (f *freezer) packMKL(c *linearCall, choice Choice) error {
 	weight, err := c.plain()
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func (f *freezer) packMKL(c *linearCall) error {
 	if err != nil {
 		return err
 	}
-	f.applied(n, "%s: %d rows, %d to %d, by MKL", c.node, c.rows, c.in, c.out)
+	f.applied(n, "%s", choice.after(fmt.Sprintf("%s: %d rows, %d to %d, by MKL", c.node, c.rows, c.in, c.out)))
 	return f.replace(c.node, n)
 }
 
@@ -266,6 +266,14 @@ func (c *linearCall) String() string {
 func (c *linearCall) key() string {
 	return fmt.Sprintf("linear of %s, rows %d, fixed %t, %d to %d, bias %t, transposed %t, %s %s, residual %t",
 		c.t.DType(), c.rows, c.fixed, c.in, c.out, c.biasTensor != nil, c.transposed, c.epilogue.attr, c.epilogue.algorithm, c.residual != nil)
+}
+
+// wayNames are those of ways.
+func (c *linearCall) wayNames() []string {
+	if c.fitsMKL() {
+		return []string{wayPlain, wayMKL, wayPacked}
+	}
+	return []string{wayPlain, wayPacked}
 }
 
 // ways makes the operators that compute c.

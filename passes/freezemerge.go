@@ -37,7 +37,7 @@ func (f *freezer) mergeLinears() error {
 			continue
 		}
 		first := group[0].node
-		choice, err := f.choices.choose(mergedKey(group), f.threads, func(m *measured) error { return mergedWays(m, group) })
+		choice, err := f.choose(mergedKey(group), []string{waySingle, wayMerged}, func(m *measured) error { return mergedWays(m, group) })
 		if err != nil {
 			return fmt.Errorf("%s: %w", first, err)
 		}
@@ -45,7 +45,7 @@ func (f *freezer) mergeLinears() error {
 			f.kept(first, "%d layers: %s", len(group), choice)
 			continue
 		}
-		if err := f.mergeLinear(group, memory); err != nil {
+		if err := f.mergeLinear(group, memory, choice); err != nil {
 			return fmt.Errorf("%s: %w", first, err)
 		}
 	}
@@ -114,7 +114,7 @@ func takeAnyStrides(m *memoryMap, n *ir.Node) {
 }
 
 // mergeLinear makes one layer of several, at the place of the first.
-func (f *freezer) mergeLinear(group []*linearCall, memory *memoryMap) error {
+func (f *freezer) mergeLinear(group []*linearCall, memory *memoryMap, choice Choice) error {
 	first := group[0]
 	c := calculator{}
 	defer c.close()
@@ -167,7 +167,7 @@ func (f *freezer) mergeLinear(group []*linearCall, memory *memoryMap) error {
 	meta.Sizes = append(append([]ir.Size{}, meta.Sizes[:last]...), ir.SizeOf(total))
 	meta.Strides = nil // of no use for what follows
 	merged.Meta().Set(ir.MetaVal, meta)
-	f.applied(merged, "%d layers, %d rows, %d to %d", len(group), first.rows, first.in, total)
+	f.applied(merged, "%s", choice.after(fmt.Sprintf("%d layers, %d rows, %d to %d", len(group), first.rows, first.in, total)))
 	start := int64(0)
 	for _, c := range group {
 		slice, err := f.call(c.node, c.node, "aten::slice.Tensor", merged, ir.Int(last), ir.Int(start), ir.Int(start+c.out))

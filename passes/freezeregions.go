@@ -40,14 +40,20 @@ func anyStrides(n *ir.Node) bool {
 // bytesPerNano is what laying a value out again moves, read and written.
 const bytesPerNano = 2.0
 
+// A verdict says whether a convolution is worth packing, and what was measured.
+type verdict struct {
+	packed bool
+	why    string // "" where nothing was measured
+}
+
 // payingRegions finds the convolutions that are worth packing. A region is what
 // values of as many dimensions as convolutions take connect: inside it nothing is laid
 // out again.
-func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]bool, error) {
+func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]verdict, error) {
 	if f.packed || f.choices.fixed != "" {
-		all := map[*convolutionCall]bool{}
+		all := map[*convolutionCall]verdict{}
 		for _, c := range found {
-			all[c] = true
+			all[c] = verdict{packed: true}
 		}
 		return all, nil
 	}
@@ -87,9 +93,9 @@ func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]
 	for n, nanos := range border {
 		packed[top(n)] += nanos
 	}
-	result := map[*convolutionCall]bool{}
+	result := map[*convolutionCall]verdict{}
 	for _, c := range found {
-		choice, err := f.choices.choose(c.key(), f.threads, c.ways)
+		choice, err := f.choose(c.key(), []string{wayPlain, wayPacked}, c.ways)
 		if refused(err) {
 			delete(inside, c.node)
 			f.kept(c.node, "oneDNN refuses it: %v", err)
@@ -100,14 +106,17 @@ func (f *freezer) payingRegions(found []*convolutionCall) (map[*convolutionCall]
 		}
 		plain[top(c.node)] += choice.Nanos[wayPlain] + c.saves(f)
 		packed[top(c.node)] += choice.Nanos[wayPacked]
+		result[c] = verdict{why: choice.String()}
 	}
 	for _, c := range found {
 		if !inside[c.node] {
 			continue
 		}
 		region := top(c.node)
-		if result[c] = packed[region] < plain[region]; !result[c] {
-			f.kept(c.node, "its region takes %.0f µs as it is and %.0f µs packed", plain[region]/1e3, packed[region]/1e3)
+		v := verdict{packed: packed[region] < plain[region]}
+		v.why = fmt.Sprintf("%s; its region takes %.0f µs as it is and %.0f µs packed", result[c].why, plain[region]/1e3, packed[region]/1e3)
+		if result[c] = v; !v.packed {
+			f.kept(c.node, "%s", v.why)
 		}
 	}
 	return result, nil

@@ -49,8 +49,9 @@ func (*OneDNN) Worth(region *ir.GraphModule) bool {
 }
 
 // Compile compiles a region.
-func (d *OneDNN) Compile(_ context.Context, region *ir.GraphModule) (*libtorch.Region, error) {
+func (d *OneDNN) Compile(_ context.Context, region *ir.GraphModule, layouts delegate.Layouts) (*libtorch.Region, error) {
 	w := &regionWriter{module: region, values: map[*ir.Node]delegate.Value{}}
+	w.program.Layouts = layouts
 	defer w.close()
 	for _, n := range region.Graph().Find(ir.Placeholder, nil) {
 		w.values[n] = w.program.Input()

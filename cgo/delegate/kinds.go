@@ -1,5 +1,7 @@
 package delegate
 
+import "fmt"
+
 // The numbers below are those of tfx_delegate.h; a test compares them.
 const (
 	magic   = 0x6e6f696765725854
@@ -16,6 +18,16 @@ const (
 	ChannelsLastLayout                // channels last wherever there are spatial sizes
 	BlockedLayout                     // channels in blocks of a register's size
 )
+
+var layoutsNames = [...]string{"measured", "as each kernel likes", "channels last", "blocked"}
+
+// String names layouts: "channels last".
+func (l Layouts) String() string {
+	if l < 0 || int(l) >= len(layoutsNames) {
+		return fmt.Sprintf("layouts %d", int64(l))
+	}
+	return layoutsNames[l]
+}
 
 // A Format says how an output lies.
 type Format int64

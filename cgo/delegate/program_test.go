@@ -119,3 +119,10 @@ func ExampleProgram() {
 	words, err := p.Words()
 	_, _ = words, err // libtorch.CompileRegion takes the program and the two tensors
 }
+
+func TestLayoutsHaveNames(t *testing.T) {
+	tests := map[Layouts]string{Measured: "measured", AnyLayout: "as each kernel likes", ChannelsLastLayout: "channels last", BlockedLayout: "blocked", -1: "layouts -1", 4: "layouts 4"}
+	for l, want := range tests {
+		assert.Equal(t, want, l.String())
+	}
+}

@@ -24,7 +24,7 @@ extern "C" {
 
 // TFX_DELEGATE_ABI is raised with every change of this file that an older
 // library or program would misread.
-#define TFX_DELEGATE_ABI 2
+#define TFX_DELEGATE_ABI 3
 
 // TFX_DELEGATE_ALIGN is the alignment of the scratch block, in bytes. Inputs and
 // outputs need that of their elements only.
@@ -32,6 +32,9 @@ extern "C" {
 
 // TFX_DELEGATE_MAX_DIMS bounds the dimensions of a value.
 #define TFX_DELEGATE_MAX_DIMS 6
+
+// TFX_DELEGATE_MAX_LAYOUTS bounds the numbers of tfx_region_layouts.
+#define TFX_DELEGATE_MAX_LAYOUTS 4
 
 // What a function returns. The numbers are those of tfx_code in bridge/tfx.h, so
 // that an error of a region is an error of the bridge.
@@ -89,6 +92,14 @@ typedef struct tfx_delegate_class {
   uint64_t nsteps;   // kernels of a run
 } tfx_delegate_class;
 
+// A tfx_delegate_layouts is how the intermediate values of a region lie, and what
+// was measured to find that out. A program that names the layouts (tfx_region_layouts)
+// gives the same region again without measuring.
+typedef struct tfx_delegate_layouts {
+  int64_t layouts;                                 // tfx_region_layouts; MEASURED as long as that is to be decided
+  uint64_t nanoseconds[TFX_DELEGATE_MAX_LAYOUTS];  // by tfx_region_layouts: the shortest run with each that was tried, 0 for the others
+} tfx_delegate_layouts;
+
 // A tfx_delegate_run is the memory of one run. Outputs overlap neither inputs nor
 // each other nor scratch; elements of inputs stay as they are.
 typedef struct tfx_delegate_run {
@@ -138,6 +149,10 @@ typedef struct tfx_delegate_api {
   // bytes counts the memory that a region holds for its constants, each layout once
   // however many classes use it.
   uint64_t (*bytes)(const tfx_delegate_region* region) TFX_DELEGATE_NOEXCEPT;
+
+  // layouts tells how the intermediate values of a region lie, which its first prepare
+  // decides for all that follow.
+  void (*layouts)(const tfx_delegate_region* region, tfx_delegate_layouts* layouts) TFX_DELEGATE_NOEXCEPT;
 } tfx_delegate_api;
 
 // tfx_delegate is the one symbol of a delegate's library. It returns null only

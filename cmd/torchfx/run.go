@@ -28,6 +28,7 @@ type runFlags struct {
 	list    bool
 	shown   bool // how far the run is
 	freeze  bool
+	choices string // file of measured choices, "" for none
 	libs    *[]string
 }
 
@@ -57,19 +58,34 @@ on a terminal, a line for each tenth elsewhere, nothing with --quiet.
 
 --freeze rewrites the program for inference before the run, as a service would, and
 tells on standard error what was rewritten where and how far results may be off;
-layers, and regions for oneDNN, are measured, which takes longer than a run.
+layers, and regions for oneDNN, are measured, which takes longer than a run: for
+each the line says the time of what was taken and of what it was measured against.
+With --choices FILE what is known of this machine is taken from the file, and what
+is measured is written there before the run: a second start measures nothing. The
+file is made where it is not there. One of another machine or another libtorch is
+replaced; what holds something else, or is of a later release, is left as it is, and
+the command fails.
 
 "-" is standard input, for the program or for one file, or standard output in the
 safetensors format.`,
 		Example: `  torchfx run --list model.pt2
   torchfx run model.pt2 --inputs batch.safetensors --outputs scores.safetensors
   torchfx run model.pt2 --inputs image=cat.npy --set temperature=0.5 --outputs scores.npy
+  torchfx run --freeze --choices choices.json model.pt2 --inputs batch.safetensors
   torchfx run --library ./libmyops.so model.pt2 -i batch.safetensors -o scores.safetensors
   cat batch.safetensors | torchfx run model.pt2 --inputs - --outputs - --device cuda:0 > scores.safetensors`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.threads < 1 {
 				return usagef("--threads: expected a number of at least 1, got %d", f.threads)
+			}
+			if cmd.Flags().Changed("choices") {
+				switch {
+				case !f.freeze:
+					return usagef("--choices: expected --freeze beside it")
+				case f.choices == "" || f.choices == "-":
+					return usagef("--choices: expected the name of a file, got %q", f.choices)
+				}
 			}
 			if f.outputs != "" {
 				if _, err := resultFormat(f.outputs); err != nil {
@@ -94,6 +110,7 @@ safetensors format.`,
 	flags.BoolVar(&f.list, "list", false, "show the inputs and outputs and run nothing")
 	flags.BoolVar(&f.shown, "progress", false, "show how many nodes of the graph have run")
 	flags.BoolVar(&f.freeze, "freeze", false, "rewrite the program for inference first and tell what was rewritten")
+	flags.StringVar(&f.choices, "choices", "", "with --freeze, take measured choices from `FILE` and write there what is measured")
 	f.libs = libraryFlag(cmd)
 	return cmd
 }
@@ -168,7 +185,7 @@ func runModel(cmd *cobra.Command, path string, f runFlags) (err error) {
 	}
 	defer closeTensors(leaves)
 	if f.freeze {
-		report, err := p.Freeze(cmd.Context(), passes.FreezeThreads(f.threads))
+		report, err := p.Freeze(cmd.Context(), passes.FreezeThreads(f.threads), passes.KeepChoices(f.choices))
 		if err != nil {
 			return err
 		}

@@ -243,6 +243,63 @@ func TestRunFrozen(t *testing.T) {
 	assert.FileExists(t, out)
 }
 
+// The second start of a program finds in the file of choices what the first one measured,
+// and says so.
+func TestRunKeepsChoices(t *testing.T) {
+	dir := recorded(t, "tiny_resnet")
+	choices := filepath.Join(t.TempDir(), "choices.json")
+	args := []string{"run", filepath.Join(dir, "model.pt2"), "--inputs", filepath.Join(dir, "inputs.0.safetensors"), "--outputs", filepath.Join(t.TempDir(), "out.npz"), "--freeze", "--choices", choices}
+	code, _, first := invoke(nil, args...)
+	require.Zero(t, code, first)
+	assert.Regexp(t, `(?m)^choices: \d+, measured: [1-9]\d*$`, first)
+	assert.Regexp(t, ` µs against .* µs, measured`, first)
+	code, _, second := invoke(nil, args...)
+	require.Zero(t, code, second)
+	assert.Regexp(t, `(?m)^choices: \d+, measured: 0$`, second)
+	assert.Regexp(t, ` µs against .* µs, from the file`, second)
+	code, _, quiet := invoke(nil, append(args, "--quiet")...)
+	require.Zero(t, code)
+	assert.Empty(t, quiet)
+}
+
+// What is no file of choices ends the command with code 1 and a line, before anything is
+// measured, and stays as it is.
+func TestRunRefusesFilesOfChoices(t *testing.T) {
+	dir := recorded(t, "tiny_resnet")
+	model := filepath.Join(dir, "model.pt2")
+	in := t.TempDir()
+	text := func(name, content string) string {
+		path := filepath.Join(in, name)
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		return path
+	}
+	copied, err := os.ReadFile(model)
+	require.NoError(t, err)
+	tests := []struct{ name, path, want string }{
+		{"a folder", in, "expected a file, got a folder"},
+		{"below a file", filepath.Join(text("file", "x"), "choices.json"), "not a directory"},
+		{"in no folder", filepath.Join(in, "none", "choices.json"), "no such file or directory"},
+		{"garbage", text("garbage", "no choices"), "expected measured choices, got invalid character 'o' in literal null (expecting 'u')"},
+		{"the model itself", text("model", string(copied)), "expected measured choices, got invalid character 'P' looking for beginning of value"},
+		{"cut short", text("short", `{"version": 2, "machine"`), "expected measured choices, got unexpected EOF"},
+		{"a later version", text("later", `{"version": 3}`), "expected version 2 at most, got 3, which a later release wrote"},
+		{"a device", os.DevNull, "expected a file, got what is none"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			before, _ := os.ReadFile(tc.path)
+			code, stdout, stderr := invoke(nil, "run", model, "--inputs", filepath.Join(dir, "inputs.0.safetensors"), "--freeze", "--choices", tc.path)
+			assert.Equal(t, exitFailed, code)
+			assert.Empty(t, stdout)
+			assert.True(t, strings.HasPrefix(stderr, "torchfx: choices "+tc.path+": "), stderr)
+			assert.Contains(t, stderr, tc.want)
+			assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+			after, _ := os.ReadFile(tc.path)
+			assert.Equal(t, before, after)
+		})
+	}
+}
+
 // The bar of a terminal counts nodes and is wiped at the end, also of a run that
 // failed on its way.
 func TestNodesAreDrawn(t *testing.T) {

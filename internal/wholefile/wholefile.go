@@ -15,14 +15,8 @@ import (
 // A file that is replaced keeps its permissions, and may be open or mapped
 // meanwhile, by the very program that is written.
 func Write(path string, write func(io.Writer) error) (err error) {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // a link stays one
-	}
-	old, err := os.Stat(path)
-	if err == nil && !old.Mode().IsRegular() {
-		return &os.PathError{Op: "write", Path: path, Err: errors.New("is no regular file")}
-	}
-	f, err := createBeside(path)
+	path = Target(path) // a link stays one
+	f, old, err := begin(path)
 	if err != nil {
 		return err
 	}
@@ -51,6 +45,46 @@ func Write(path string, write func(io.Writer) error) (err error) {
 		_ = dir.Close()
 	}
 	return nil
+}
+
+// Try reports what would keep Write from making the file at path, as far as that can
+// be known before: whether the file beside it can be made.
+func Try(path string) error {
+	f, _, err := begin(Target(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// begin makes the file beside path, and describes the one that it will replace, nil for none.
+func begin(path string) (f *os.File, old os.FileInfo, err error) {
+	if old, err = os.Stat(path); err != nil && !os.IsNotExist(err) {
+		return nil, nil, err
+	} else if err == nil && !old.Mode().IsRegular() {
+		return nil, nil, &os.PathError{Op: "write", Path: path, Err: errors.New("is no regular file")}
+	}
+	f, err = createBeside(path)
+	return f, old, err
+}
+
+// Target is where the links lead that path may be, also where no file is there yet.
+func Target(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	const most = 40 // links that lead in a circle lead nowhere
+	for range most {
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return path
 }
 
 // createBeside makes a new hidden file in the folder of path, with the

@@ -58,6 +58,8 @@ uint64_t describe_class_step(const tfx_delegate_class* shape, uint64_t step, cha
 
 uint64_t bytes(const tfx_delegate_region* region) noexcept { return reinterpret_cast<const Region*>(region)->bytes(); }
 
+void layouts(const tfx_delegate_region* region, tfx_delegate_layouts* out) noexcept { reinterpret_cast<const Region*>(region)->tell(out); }
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const tfx_delegate_api* tfx_delegate(void) {
@@ -68,7 +70,7 @@ extern "C" __attribute__((visibility("default"))) const tfx_delegate_api* tfx_de
       static const std::string version = std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
       static const tfx_delegate_api table{
           TFX_DELEGATE_ABI, sizeof(tfx_delegate_api), "oneDNN", version.c_str(), compile, retain, release, prepare, release_class, run,
-          describe_class,   describe_class_step,      bytes,
+          describe_class,   describe_class_step,      bytes,   layouts,
       };
       return &table;
     } catch (...) {

@@ -2,6 +2,8 @@
 // last.
 #pragma once
 
+#include <array>
+
 #include "kernels.h"
 #include "measure.h"
 
@@ -33,6 +35,12 @@ class Region {
     constants_.settle();
     bytes_.store(constants_.bytes(), std::memory_order_relaxed);
     return keep(std::move(made));
+  }
+
+  // tell says how values lie, and what was measured for it.
+  void tell(tfx_delegate_layouts* out) const {
+    out->layouts = layouts_.load(std::memory_order_acquire);
+    for (size_t i = 0; i < nanoseconds_.size(); i++) out->nanoseconds[i] = nanoseconds_[i].load(std::memory_order_relaxed);
   }
 
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
@@ -99,15 +107,17 @@ class Region {
     };
     if (layouts_ == TFX_LAYOUTS_MEASURED && !spatial()) layouts_ = TFX_LAYOUTS_ANY;
     if (layouts_ != TFX_LAYOUTS_MEASURED) return with(layouts_);
-    auto taken = with(TFX_LAYOUTS_BLOCKED), other = with(TFX_LAYOUTS_CHANNELS_LAST);
-    layouts_ = TFX_LAYOUTS_BLOCKED;
-    if (!faster(*taken, *other)) {
-      taken.swap(other);
-      layouts_ = TFX_LAYOUTS_CHANNELS_LAST;
+    auto blocked = with(TFX_LAYOUTS_BLOCKED), last = with(TFX_LAYOUTS_CHANNELS_LAST);
+    const std::optional<Times> times = compare(*blocked, *last);
+    const bool block = times && times->faster();
+    if (times) {
+      nanoseconds_[TFX_LAYOUTS_BLOCKED].store(times->a, std::memory_order_relaxed);
+      nanoseconds_[TFX_LAYOUTS_CHANNELS_LAST].store(times->b, std::memory_order_relaxed);
     }
-    other.reset();
+    layouts_.store(block ? TFX_LAYOUTS_BLOCKED : TFX_LAYOUTS_CHANNELS_LAST, std::memory_order_release);
+    (block ? last : blocked).reset();
     forget_kernels();
-    return taken;
+    return std::move(block ? blocked : last);
   }
 
   // spatial reports whether there are kernels to which a policy of layouts matters.
@@ -119,10 +129,11 @@ class Region {
 
   const Program program_;
   Constants constants_;
-  int64_t layouts_;  // decided by the first class
+  std::atomic<int64_t> layouts_;  // decided by the first class
+  std::array<std::atomic<uint64_t>, TFX_DELEGATE_MAX_LAYOUTS> nanoseconds_{};  // what was measured for that, by layouts
   std::atomic<int64_t> refs_{1};
   std::atomic<uint64_t> bytes_{0};
-  std::mutex building_;  // constants_, layouts_
+  std::mutex building_;  // constants_, and who writes layouts_
   std::mutex mutex_;     // classes_, clock_
   std::vector<Class*> classes_;
   uint64_t clock_ = 0;

@@ -226,7 +226,9 @@ uint64_t bytes(const tfx_delegate_region* r) noexcept {
   return n;
 }
 
-const tfx_delegate_api api = {TFX_DELEGATE_ABI, sizeof(tfx_delegate_api), "test", "1", compile, retain, release, prepare, release_class, run, describe, describe_step, bytes};
+void layouts(const tfx_delegate_region*, tfx_delegate_layouts* out) noexcept { *out = {TFX_LAYOUTS_ANY, {}}; }
+
+const tfx_delegate_api api = {TFX_DELEGATE_ABI, sizeof(tfx_delegate_api), "test", "1", compile, retain, release, prepare, release_class, run, describe, describe_step, bytes, layouts};
 
 }  // namespace
 
