@@ -55,7 +55,12 @@ func (c Choice) String() string {
 	if len(c.Nanos) == 0 {
 		return ""
 	}
-	time := func(name string) string { return fmt.Sprintf("%s %.1f µs", name, c.Nanos[name]/1e3) }
+	time := func(name string) string {
+		if nanos := c.Nanos[name]; nanos < 1e6 {
+			return fmt.Sprintf("%s %.1f µs", name, nanos/1e3)
+		}
+		return fmt.Sprintf("%s %.2f ms", name, c.Nanos[name]/1e6)
+	}
 	var others []string
 	for _, name := range slices.Sorted(maps.Keys(c.Nanos)) {
 		if name != c.Way {

@@ -1,6 +1,8 @@
 package passes
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +15,8 @@ import (
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/cgo/delegate"
 	"github.com/torchfx-go/torchfx/internal/testenv"
+	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
 func TestChoices(t *testing.T) {
@@ -90,6 +94,7 @@ func TestChoiceAsText(t *testing.T) {
 		{"nothing measured", Choice{Way: "packed"}, ""},
 		{"now", Choice{Way: "packed", Nanos: map[string]float64{"plain": 12000, "packed": 9120}}, "packed 9.1 µs against plain 12.0 µs, measured"},
 		{"before", Choice{"plain", map[string]float64{"plain": 12000, "packed": 9120}, FromBefore}, "plain 12.0 µs against packed 9.1 µs, measured before"},
+		{"long", Choice{Way: "a", Nanos: map[string]float64{"a": 999_900, "b": 13_716_300}}, "a 999.9 µs against b 13.72 ms, measured"},
 		{"three", Choice{"mkl", map[string]float64{"plain": 12000, "packed": 9120, "mkl": 50}, FromFile}, "mkl 0.1 µs against packed 9.1 µs, plain 12.0 µs, from the file"},
 	}
 	for _, tc := range tests {
@@ -182,6 +187,34 @@ func TestKeepChoices(t *testing.T) {
 	}
 }
 
+// An otherDelegate is of another release.
+type otherDelegate struct{ *OneDNN }
+
+func (otherDelegate) Version() string { return "oneDNN 0.0.1" }
+
+// What was measured of regions holds for the delegate that computed them; layers are
+// libtorch's all the same.
+func TestKeepChoicesOfAnotherDelegate(t *testing.T) {
+	d := onednn(t)
+	name := filepath.Join(t.TempDir(), "choices.json")
+	kept(t, name, d, 1)
+	other := kept(t, name, otherDelegate{d}, 1)[0]
+	assert.Positive(t, comparedLayouts(other))
+	regions := 0
+	for _, c := range other.Report.Choices {
+		if strings.Contains(c.What, " region of ") {
+			regions++
+			assert.NotEqual(t, FromFile, c.From, c.What)
+		} else {
+			assert.Equal(t, FromFile, c.From, c.What)
+		}
+	}
+	assert.Positive(t, regions)
+	for _, d := range []Delegate{d, otherDelegate{d}} { // the file has both now
+		assert.Zero(t, kept(t, name, d, 1)[0].Report.Measured())
+	}
+}
+
 // A file of before layouts were kept has all but these: they alone are measured and added.
 func TestKeepChoicesOfVersion1(t *testing.T) {
 	d := onednn(t)
@@ -214,7 +247,7 @@ func TestFreezeReportTellsTimes(t *testing.T) {
 	for _, d := range []Delegate{nil, onednn(t)} {
 		name := filepath.Join(t.TempDir(), "choices.json")
 		for i, frozen := range kept(t, name, d, 2) {
-			times := regexp.MustCompile(`: \w[\w ]* \d+\.\d µs against \w[\w ]* \d+\.\d µs(, \w+ \d+\.\d µs)?, ` + []string{"measured", "from the file"}[i])
+			times := regexp.MustCompile(`: \w[\w ]* [\d.]+ [µm]s against \w[\w ]* [\d.]+ [µm]s(, \w+ [\d.]+ [µm]s)?, ` + []string{"measured", "from the file"}[i])
 			looked := map[string]bool{}
 			for line := range strings.Lines(frozen.Report.String()) {
 				switch rewrite, _, _ := strings.Cut(line, ":"); rewrite {
@@ -244,4 +277,56 @@ func TestUnmeasuredLayouts(t *testing.T) {
 	require.Len(t, frozen.regions, 1)
 	assert.Equal(t, libtorch.RegionLayouts{Taken: delegate.AnyLayout}, frozen.regions[0].Layouts())
 	assert.Empty(t, frozen.Report.Choices)
+}
+
+func ExampleKeepChoices() {
+	g, err := ir.ParseCode("def forward(self, x):\n    w = self.w\n    l = torch.nn.functional.linear(x, w)\n    return l")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x := torch.Ones([]int{8, 64})
+	gm, err := ir.NewGraphModule(map[string]any{"w": torch.Ones([]int{32, 64})}, g)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	for range 2 { // as a service that is started twice
+		frozen, err := Freeze(context.Background(), gm, FreezeArgs(x), FreezeDelegate(nil), KeepChoices(filepath.Join(dir, "choices.json")))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer frozen.Close()
+		for _, c := range frozen.Report.Choices {
+			fmt.Printf("%s: %s\n", c.Rewrite, c.From)
+		}
+	}
+	// Output:
+	// pack-linears: measured
+	// pack-linears: from the file
+}
+
+func ExampleOpenChoices() {
+	choices, err := OpenChoices("a file that is not there")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// read, and never written: passes.Freeze(ctx, module, passes.WithChoices(choices))
+	fmt.Println(len(choices.All()))
+	// Output:
+	// 0
+}
+
+func ExampleChoice_String() {
+	fmt.Println(Choice{Way: "packed", Nanos: map[string]float64{"plain": 12000, "packed": 9100}, From: FromFile})
+	// Output:
+	// packed 9.1 µs against plain 12.0 µs, from the file
 }

@@ -214,7 +214,7 @@ func TestFreezeDelegate(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 1, measured, "%v", choices.All())
-	assert.Regexp(t, `delegate: (onednn_0: [cd]: onednn [\d.]+ µs against libtorch|[cd] left: libtorch [\d.]+ µs against onednn) [\d.]+ µs, measured`, frozen.Report.String())
+	assert.Regexp(t, `delegate: (onednn_0: [cd]: onednn [\d.]+ [µm]s against libtorch|[cd] left: libtorch [\d.]+ [µm]s against onednn) [\d.]+ [µm]s, measured`, frozen.Report.String())
 	for _, r := range frozen.Report.Regions {
 		assert.Contains(t, r.Kernels, "convolution")
 	}
