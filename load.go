@@ -2,6 +2,8 @@ package torchfx
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/export"
@@ -119,14 +121,24 @@ func Load(path string, opts ...LoadOption) (*Program, error) {
 	}
 	file, err := export.Open(path, c.export...)
 	if err != nil {
-		return nil, err
+		return nil, named(path, err)
 	}
 	p, err := newProgram(path, file, c)
 	if err != nil {
 		_ = file.Close()
-		return nil, err
+		return nil, named(path, err)
 	}
 	return p, nil
+}
+
+// named puts the name of a file before what is wrong with it, but for errors of the
+// system, which have it.
+func named(path string, err error) error {
+	var system *fs.PathError
+	if errors.As(err, &system) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // setUp opens libraries, and makes libtorch's operators those that a file may use.

@@ -28,6 +28,7 @@ func TestGuardMessages(t *testing.T) {
 		{"another dtype", "linear.pt2", []any{tensor(i64, 4, 3)}, "x: expected dtype torch.float32, got torch.int64"},
 		{"no tensor", "linear.pt2", []any{3}, "x: expected a tensor, got int"},
 		{"None", "linear.pt2", []any{nil}, "x: expected a tensor, got None"},
+		{"a list", "linear.pt2", []any{[]any{1.0}}, "x: expected a tensor, got a list"},
 		{"too many", "linear.pt2", []any{1, 2}, "inputs: expected 1 (x), got 2"},
 		{"two faults", "linear.pt2", []any{tensor(i64, 65, 5)},
 			"x: expected dtype torch.float32, got torch.int64\nx: dimension 0 is 65, expected at most 64\nx: dimension 1 is 5, expected 3"},

@@ -68,6 +68,8 @@ func typeName(v any) string {
 		return "a tensor"
 	case string:
 		return "a string"
+	case []any:
+		return "a list"
 	default:
 		return fmt.Sprintf("%T", v)
 	}

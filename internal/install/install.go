@@ -107,7 +107,7 @@ func Read(home string) (*Record, error) {
 	path := filepath.Join(home, FileName)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ir.Errorf(ir.ErrMissing, "libtorch: not set up in %s; run `torchfx setup`: %w", home, err)
+		return nil, ir.Errorf(ir.ErrMissing, "libtorch: not set up in %s; run `torchfx setup`, or set TORCHFX_HOME to where it was run for: %w", home, err)
 	}
 	if err != nil {
 		return nil, ir.Errorf(ir.ErrMissing, "libtorch: %w", err)
