@@ -45,10 +45,10 @@
 //
 // # Threads
 //
-// A run uses one thread, that of its goroutine, unless [PlanThreads], [WithThreads] or
-// [AOTIThreads] says more, and at most as many runs as there are processors are inside libtorch
-// (libtorch.SetSlots). [PlanWorkers] bounds the runs of one plan. Others wait in Go, until
-// their context is over. docs/performance.md has what more threads bring.
+// A run uses one thread, that of its goroutine, unless [WithThreads] says more, and at
+// most as many runs as there are processors are inside libtorch (libtorch.SetSlots).
+// [WithWorkers] bounds the runs of one plan or package. Others wait in Go, until their
+// context is over. docs/performance.md has what more threads bring.
 //
 // # The Interpreter
 //
@@ -125,7 +125,7 @@
 //
 // [OpenAOTI] loads machine code that torch._inductor.aoti_compile_and_package made, for
 // the processor, the libtorch, the sizes and the number of threads that it was made for.
-// Trust a package as you trust a program. One run goes on at a time unless [AOTIRunners]
+// Trust a package as you trust a program. One run goes on at a time unless [WithWorkers]
 // says more; a run that has begun does not look at its context.
 //
 // # Delegates

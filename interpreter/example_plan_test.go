@@ -58,7 +58,7 @@ func ExamplePlanCheck() {
 		}
 		return ir.Errorf(ir.ErrInput, "x: expected a matrix, got %s", torch.Describe(leaves[0]))
 	}
-	plan, err := interpreter.Compile(reluGraph(), interpreter.PlanCheck(square), interpreter.PlanThreads(1), interpreter.PlanWorkers(2))
+	plan, err := interpreter.Compile(reluGraph(), interpreter.PlanCheck(square), interpreter.WithThreads(1), interpreter.WithWorkers(2))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -102,7 +102,7 @@ func ExampleOnProgress() {
 
 // A file that is no package is refused before anything of it is loaded.
 func ExampleOpenAOTI() {
-	_, err := interpreter.OpenAOTI(filepath.Join("..", "examples", "digits", "testdata", "digits.pt2"), interpreter.AOTIRunners(2))
+	_, err := interpreter.OpenAOTI(filepath.Join("..", "examples", "digits", "testdata", "digits.pt2"), interpreter.WithWorkers(2))
 	fmt.Println(errors.Is(err, ir.ErrInput))
 	// Output: true
 }
