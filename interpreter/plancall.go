@@ -227,7 +227,7 @@ func (lw *lowerer) called(s planStep) operand {
 	for _, kw := range s.kwargs {
 		taint = taint || lw.tainted(kw.value)
 	}
-	lasts := false
+	lasts, numbers := false, len(s.Calls) > 0 && s.Number == 0
 	s.Fresh = true
 	returns := 1
 	kind := torch.UnknownAny
@@ -242,7 +242,7 @@ func (lw *lowerer) called(s planStep) operand {
 		schema := s.Calls[i].Op.Schema()
 		builtin := builtinLibraries[schema.Namespace()]
 		lw.foreign = lw.foreign || !builtin
-		taint = taint || !builtin || schema.Tags.Has(ir.TagDataDependentOutput) || schema.Tags.Has(ir.TagDynamicOutputShape)
+		taint = taint || !builtin || schema.Tags.Has(ir.TagDataDependentOutput) || lw.sizedByElements(&s.Calls[i])
 		e := schema.Effects()
 		s.Hides = s.Hides || e.Opaque
 		writes := e.Writes
@@ -260,6 +260,7 @@ func (lw *lowerer) called(s planStep) operand {
 			}
 		}
 		lasts = lasts || lw.returnsWhatLasts(schema, s.Calls[i].Args)
+		numbers = numbers && lw.makesNumbers(&s.Calls[i])
 	}
 	if s.Number != 0 && lw.numeric(s.args) {
 		kind = lw.resultKind(&s)
@@ -272,7 +273,7 @@ func (lw *lowerer) called(s planStep) operand {
 			k = kindOfType(&s.Calls[0].Op.Schema().Returns[i].Type)
 		}
 		r := lw.slot(k, taint)
-		lw.slots[r].lasts = lasts
+		lw.slots[r].lasts, lw.slots[r].numbers = lasts, numbers
 		s.Results = append(s.Results, r)
 		results[i] = lw.cell(r)
 	}

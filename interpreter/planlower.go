@@ -43,8 +43,10 @@ type slotInfo struct {
 	region int
 	last   int // the last step that reads or writes it
 	pinned bool
-	lasts  bool   // it may hold a constant itself
-	name   string // of the node
+	lasts  bool // it may hold a constant itself
+	// It holds a tensor of integers that is no mask where it is an index.
+	numbers bool
+	name    string // of the node
 }
 
 // A region is a part of the steps that may be skipped or repeated. end is the step

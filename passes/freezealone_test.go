@@ -26,14 +26,15 @@ type alone struct {
 }
 
 var (
-	images   = [][]int{{batch, 8, 9, 11}}
-	rows     = [][]int{{batch, 5, 16}}
-	heads    = [][]int{{batch, 3, 6, 16}, {batch, 3, 6, 16}, {batch, 3, 6, 16}}
-	norm     = map[string][]int{"g": {8}, "nb": {8}, "m": {8}, "var": {8}}
-	convs    = map[string][]int{"w": {8, 8, 3, 3}, "b": {8}, "w2": {8, 8, 3, 3}, "dw": {8, 1, 3, 3}}
-	linears  = map[string][]int{"w": {16, 16}, "b": {16}, "w2": {16, 16}, "b2": {16}}
-	lstm     = map[string][]int{"w": {16, 6}, "h": {16, 4}, "b": {16}, "b2": {16}, "wr": {16, 6}, "hr": {16, 4}, "br": {16}, "br2": {16}}
-	sequence = [][]int{{batch, 7, 6}}
+	images        = [][]int{{batch, 8, 9, 11}}
+	rows          = [][]int{{batch, 5, 16}}
+	heads         = [][]int{{batch, 3, 6, 16}, {batch, 3, 6, 16}, {batch, 3, 6, 16}}
+	groupsOfHeads = [][]int{{batch, 6, 5, 16}, {batch, 2, 7, 16}, {batch, 2, 7, 16}}
+	norm          = map[string][]int{"g": {8}, "nb": {8}, "m": {8}, "var": {8}}
+	convs         = map[string][]int{"w": {8, 8, 3, 3}, "b": {8}, "w2": {8, 8, 3, 3}, "dw": {8, 1, 3, 3}}
+	linears       = map[string][]int{"w": {16, 16}, "b": {16}, "w2": {16, 16}, "b2": {16}}
+	lstm          = map[string][]int{"w": {16, 6}, "h": {16, 4}, "b": {16}, "b2": {16}, "wr": {16, 6}, "hr": {16, 4}, "br": {16}, "br2": {16}}
+	sequence      = [][]int{{batch, 7, 6}}
 )
 
 const (
@@ -68,6 +69,17 @@ var alones = []alone{
 		"s = torch.ops.aten.view.default(torch.ops.aten.bmm.default(q, k), [-1, 3, 6, 6])\nm = torch.ops.aten.add.Tensor(s, self.mask)\nw = torch.ops.aten._softmax.default(m, -1, False)\n" +
 		"e = torch.ops.aten.view.default(w, [-1, 6, 6])\nr = torch.ops.aten.bmm.default(e, v)\nreturn torch.ops.aten.view.default(r, [-1, 3, 6, 16])", map[string][]int{"mask": {6, 6}}, heads, true},
 	{"fuse-attention", "einsum", "s = torch.ops.aten.einsum.default('bqhd,bkhd->bhqk', [x, y])\nw = torch.ops.aten.softmax.int(torch.ops.aten.mul.Tensor(s, 0.25), -1)\nreturn torch.ops.aten.einsum.default('bhqk,bkhd->bqhd', [w, z])", nil, heads, true},
+	{"group-heads", "expanded", "k = torch.ops.aten.reshape.default(torch.ops.aten.expand.default(torch.ops.aten.unsqueeze.default(y, 2), [-1, -1, 3, -1, -1]), [-1, 6, 7, 16])\n" +
+		"v = torch.ops.aten.reshape.default(torch.ops.aten.expand.default(torch.ops.aten.unsqueeze.default(z, 2), [-1, -1, 3, -1, -1]), [-1, 6, 7, 16])\n" +
+		"return torch.ops.aten.scaled_dot_product_attention.default(x, k, v, None, 0.0, False, scale=0.25)", nil, groupsOfHeads, true},
+	{"group-heads", "interleaved, with a mask", "k = torch.ops.aten.repeat_interleave.self_int(y, 3, 1)\nv = torch.ops.aten.repeat_interleave.self_int(z, 3, -3)\nm = torch.ops.aten.gt.Scalar(self.mask, 0.3)\n" +
+		"return torch.ops.aten.scaled_dot_product_attention.default(x, k, v, m)", map[string][]int{"mask": {5, 7}}, groupsOfHeads, true},
+	{"group-heads", "copied, causal", "k = torch.ops.aten.view.default(torch.ops.aten.clone.default(torch.ops.aten.expand.default(torch.ops.aten.unsqueeze.default(y, -3), [-1, 2, 3, 7, 16])), [-1, 6, 7, 16])\n" +
+		"v = torch.ops.aten._unsafe_view.default(torch.ops.aten.clone.default(torch.ops.aten.expand.default(torch.ops.aten.unsqueeze.default(z, 2), [-1, 2, 3, 7, 16])), [-1, 6, 7, 16])\n" +
+		"return torch.ops.aten.scaled_dot_product_attention.default(x, k, v, None, 0.0, True)", nil, groupsOfHeads, true},
+	{"multiply-squares", "a norm by root mean square", "s = torch.ops.aten.mean.dim(torch.ops.aten.pow.Tensor_Scalar(x, 2), [-1], True)\nr = torch.ops.aten.rsqrt.default(torch.ops.aten.add.Tensor(s, 1e-06))\n" +
+		"return torch.ops.aten.mul.Tensor(self.b, torch.ops.aten.mul.Tensor(x, r))", linears, rows, true},
+	{"multiply-squares", "square", "return torch.ops.aten.sub.Tensor(torch.ops.aten.square.default(x), self.b)", linears, rows, true},
 	{"fuse-patterns", "layer norm", "d = torch.ops.aten.sub.Tensor(x, torch.ops.aten.mean.dim(x, [-1], True))\nv = torch.ops.aten.mean.dim(torch.ops.aten.pow.Tensor_Scalar(d, 2), [-1], True)\n" +
 		"r = torch.ops.aten.sqrt.default(torch.ops.aten.add.Tensor(v, 1e-05))\nn = torch.ops.aten.mul.Tensor(torch.ops.aten.div.Tensor(d, r), self.b)\nreturn torch.ops.aten.add.Tensor(n, self.b2)", linears, rows, true},
 	{"fuse-patterns", "gelu", "e = torch.ops.aten.erf.default(torch.ops.aten.div.Tensor(x, 1.4142135623730951))\no = torch.ops.aten.add.Tensor(e, 1)\nh = torch.ops.aten.mul.Tensor(x, 0.5)\nreturn torch.ops.aten.mul.Tensor(h, o)", nil, rows, true},

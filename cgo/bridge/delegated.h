@@ -12,6 +12,7 @@
 #include "../delegate/tfx_delegate.h"
 #include "error.h"
 #include "mode.h"
+#include "pages.h"
 #include "planwatch.h"
 #include "value.h"
 
@@ -35,13 +36,21 @@ class Scratch {
   void* of(uint64_t bytes) {
     if (bytes > room_) {
       memory_.clear();  // or both would be there at once
-      memory_ = c10::GetCPUAllocator()->allocate(bytes);
+      room_ = 0;
+      memory_ = allocate(bytes);
       room_ = bytes;
     }
     return memory_.get();
   }
 
  private:
+  // allocate prefers pages, which are huge ones where so many bytes fill them.
+  static c10::DataPtr allocate(uint64_t bytes) {
+    void* const p = Pages::get().take(bytes, false);
+    if (p == nullptr) return c10::GetCPUAllocator()->allocate(bytes);
+    return {p, p, [](void* q) { Pages::get().give(q); }, c10::Device(c10::kCPU)};
+  }
+
   c10::DataPtr memory_;
   uint64_t room_ = 0;
 };

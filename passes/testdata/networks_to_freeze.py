@@ -70,6 +70,74 @@ class Llama(nn.Module):
         return x + self.down(F.silu(self.gate(x)) * self.up(x))
 
 
+class RMSNorm(nn.Module):
+    """That of Llama, or with one more than its weight that of Gemma."""
+
+    def __init__(self, size, more=0.0):
+        super().__init__()
+        self.weight, self.more = nn.Parameter(r(size) * 0.1 + 1 - more), more
+
+    def forward(self, x):
+        h = x.float()
+        h = h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return h.to(x.dtype) * (self.more + self.weight)
+
+
+def rotate_halves(x, angles):
+    cos, sin = torch.cat((angles, angles), -1).cos(), torch.cat((angles, angles), -1).sin()
+    half = x.shape[-1] // 2
+    return x * cos + torch.cat((-x[..., half:], x[..., :half]), -1) * sin
+
+
+def rotate_pairs(x, angles):
+    even, odd, cos, sin = x[..., 0::2], x[..., 1::2], angles.cos(), angles.sin()
+    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
+
+
+def expand_heads(x, times):
+    b, heads, t, size = x.shape
+    return x[:, :, None].expand(b, heads, times, t, size).reshape(b, heads * times, t, size)
+
+
+class Decoder(nn.Module):
+    """A layer of a language model with groups of queries, behind a causal mask and one of padding."""
+
+    def __init__(self, rotate, repeat, norm=lambda size: RMSNorm(size), normed=False, activation=F.silu):
+        super().__init__()
+        self.rotate, self.repeat, self.activation = rotate, repeat, activation
+        self.q, self.k, self.v = (nn.Linear(32, n, bias=False) for n in (48, 16, 16))
+        self.o = nn.Linear(48, 32, bias=False)
+        self.gate, self.up, self.down = nn.Linear(32, 64, bias=False), nn.Linear(32, 64, bias=False), nn.Linear(64, 32, bias=False)
+        self.before, self.behind = norm(32), norm(32)
+        self.q_norm, self.k_norm = (norm(8), norm(8)) if normed else (nn.Identity(), nn.Identity())
+        self.register_buffer("frequencies", 10000.0 ** (-torch.arange(0, 8, 2) / 8))
+
+    def forward(self, x, mask):
+        b, t, _ = x.shape
+        h, at = self.before(x), torch.arange(t)
+        q, k, v = (layer(h).view(b, t, -1, 8).transpose(1, 2) for layer in (self.q, self.k, self.v))
+        angles = at[None, :, None].float() * self.frequencies
+        q, k = self.rotate(self.q_norm(q), angles[:, None]), self.rotate(self.k_norm(k), angles[:, None])
+        seen = (at[None, :] <= at[:, None])[None, None] & mask.bool()[torch.arange(b)[:, None, None, None], at[None, None, None, :]]
+        a = F.scaled_dot_product_attention(q, self.repeat(k, 3), self.repeat(v, 3), seen, scale=8**-0.5)
+        x = x + self.o(a.transpose(1, 2).reshape(b, t, 48))
+        h = self.behind(x)
+        return x + self.down(self.activation(self.gate(h)) * self.up(h))
+
+
+def sentences():
+    return [(r(n, t, 32), torch.ones(n, t, dtype=torch.long).index_fill_(1, torch.arange(t - 2, t), 0)) for n, t in ((5, 7), (2, 4), (3, 11))]
+
+
+WORDS = ({0: Dim("b"), 1: Dim("t")},) * 2
+DECODERS = {
+    "llama_of_groups": Decoder(rotate_halves, expand_heads),
+    "qwen_of_groups": Decoder(rotate_halves, lambda x, n: x.repeat_interleave(n, 1), normed=True),
+    "gemma_of_groups": Decoder(rotate_pairs, lambda x, n: x.repeat_interleave(n, -3), norm=lambda size: RMSNorm(size, 1.0), activation=lambda x: F.gelu(x, approximate="tanh")),
+    "llama_with_rms_norm": Decoder(rotate_pairs, expand_heads, norm=lambda size: nn.RMSNorm(size, 1e-6)),
+}
+
+
 def line():
     return nn.Sequential(nn.Conv1d(4, 16, 5, 2, 2), nn.BatchNorm1d(16), nn.GELU(), nn.Conv1d(16, 16, 3, padding=1, groups=16), nn.ReLU(), nn.ConvTranspose1d(16, 8, 4, 2, 1), nn.BatchNorm1d(8), nn.Tanh())
 
@@ -106,6 +174,7 @@ NETWORKS = {
     **{name: (Lambda(f), [(r(2, 3, 6, 16), r(2, 3, 6, 16), r(2, 3, 6, 16)) for _ in range(2)], None, ["fuse-attention"], ["fuse-attention"]) for name, f in ATTENTION.items()},
     **{name: (Lambda(f), [(r(2, 3, 6, 16), r(2, 3, 6, 16), r(2, 3, 6, 16))], None, ["fuse-attention"], []) for name, f in EXPORTED.items()},
     "llama": (Llama(), batches(5, 32), ANY, ["fuse-attention", "merge-linears", "pack-linears"], ["fuse-attention", "merge-linears", "pack-linears"]),
+    **{name: (module, sentences(), WORDS, ["group-heads"] + ["multiply-squares"] * (name != "llama_with_rms_norm"), []) for name, module in DECODERS.items()},
     "line": (line(), batches(4, 32), ANY, ["fold-batch-norm", "pack-convolutions"], ["fold-batch-norm", "pack-convolutions"]),
     "volume": (volume(), batches(3, 4, 6, 6, sizes=(2, 5)), ANY, ["fold-batch-norm", "pack-convolutions", "pack-linears"], ["fold-batch-norm", "pack-convolutions"]),
     "lstm": (Recurrent(batch_first=True), batches(7, 6), ANY, ["pack-lstms"], []),
