@@ -25,7 +25,7 @@ func (f *freezer) groupHeads() error {
 			f.kept(n, "%s", why)
 			continue
 		}
-		if memory.is(memory.written, k) || memory.is(memory.written, v) {
+		if memory.changes(k) || memory.changes(v) {
 			f.kept(n, "its key or value is written")
 			continue
 		}
