@@ -109,7 +109,7 @@ func (lw *lowerer) delegated(path string, d *Delegated, args []operand, kwargs [
 	}
 	tainted := slices.ContainsFunc(args, lw.tainted)
 	twin := lw.keeper.module(d.twin)
-	s := planStep{args: args}
+	s := planStep{args: args, delegated: d}
 	s.Code, s.Region, s.Operands, s.Plain = libtorch.PlanDelegate, d.region, lw.plain(args), !tainted && lw.plainHere()
 	s.call = func(r *Run, args []any, kwargs []torch.Kwarg) (any, error) {
 		out, err := r.callModule(path, twin, args, kwargs)

@@ -100,7 +100,8 @@ func ExampleCompile() {
 	fmt.Println(out, err)
 	// Output:
 	// plan of GraphModule: 3 steps, 0 of them in Go, 4 slots, 2 inputs
-	// step  node    by   kernel                                                    reads  writes  frees
+	// takes x %0, y %1; returns %3
+	// step  node    by   kernel                                                    reads  writes  frees  attributes
 	// 0     add     C++  number | aten::add.Tensor (out) | aten::add.Tensor (out)  %0 %1  %2      %0 %1
 	// 1     mul     C++  number | aten::mul.Tensor (out)                           %2     %3      %2
 	// 2     output  C++  done                                                      %3

@@ -7,25 +7,37 @@ import (
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
 	"github.com/torchfx-go/torchfx/ir"
+	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// Dump writes the plan as text: its steps, and for every shape class that runs have
-// met, the most recent first, where intermediate results lie.
+// Dump writes the plan as text: its steps, its regions, and for every shape class that
+// runs have met, the most recent first, where intermediate results lie.
+//
+// The first lines name the inputs with their slots, the slots of the results, and what
+// the plan keeps of the module's tensors.
 //
 // A line of the first table is a step: its number, the node that it comes from
 // (outer/inner where a higher-order operator runs the node's graph), what runs it
 // (C++, or Go, which ends the crossing), the kernel or function, the slots that it
-// reads and writes, and the slots that are freed after it. The steps of a run of
-// C++ lines are done in one crossing.
+// reads and writes, the slots that are freed after it, and the attributes that it
+// reads. Several kernels are overloads, of which the first is called that takes the
+// values of a run; (out) is one that can write its result into planned memory. The
+// steps of a run of C++ lines are done in one crossing.
 //
-// A line "fused" lists pointwise steps that are done together at the last of them:
-// the slots that others read, the blocks, and the stages of a block, which are
-// operators whose values stay in registers, or a kernel of libtorch.
+// A region is what a delegate computes in one step: the nodes, the packed weights, and
+// each of the kernels for the inputs that it was made for, with layouts and memory.
 //
-// A line of a second table is a result in planned memory: step, slot, dtype and
-// sizes, the place in the block and the bytes, and the steps between which the
-// place is taken. Places that overlap in memory and touch in time are one result
-// written over the other. What is not listed is allocated by its kernel.
+// A shape class begins with the inputs that it is of. A line "fused" lists pointwise
+// steps that are done together at the last of them: the slots that others read, the
+// blocks, and the stages of a block, which are operators whose values stay in
+// registers, or a kernel of libtorch.
+//
+// A line of its table is a result in planned memory: step, slot, dtype and sizes, the
+// place in the block and the bytes, the steps between which the place is taken, and who
+// writes there: an out variant, a group, a region, or an operator that allocates and is
+// granted the place. Places that overlap in memory and touch in time are one result
+// written over the other. What is not listed is a view, is written in place, or is
+// allocated by its kernel.
 func (p *Plan) Dump() (string, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -37,58 +49,65 @@ func (p *Plan) Dump() (string, error) {
 		return "", err
 	}
 	var b strings.Builder
+	p.dumpHead(&b)
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "step\tnode\tby\tkernel\treads\twrites\tfrees\tattributes")
+	for i := range p.steps {
+		s := &p.steps[i]
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i, s.site.path(), s.by(), s.kernel(), slotsText(s.readSlots()), slotsText(s.Results), slotsText(s.Frees), s.site.attributes())
+	}
+	_ = w.Flush()
+	p.dumpRegions(&b)
+	for i := range layouts {
+		p.dumpClass(&b, i, &layouts[i])
+	}
+	return trimLines(b.String()), nil
+}
+
+// dumpHead writes what the plan takes, returns and keeps.
+func (p *Plan) dumpHead(b *strings.Builder) {
 	goes := 0
 	for i := range p.steps {
 		if p.steps[i].Code == libtorch.PlanGo {
 			goes++
 		}
 	}
-	fmt.Fprintf(&b, "plan of %s: %d steps, %d of them in Go, %d slots, %d inputs\n", p.module.ClassName(), len(p.steps), goes, len(p.slots), len(p.inputs))
+	fmt.Fprintf(b, "plan of %s: %d steps, %d of them in Go, %d slots, %d inputs\n", p.module.ClassName(), len(p.steps), goes, len(p.slots), len(p.inputs))
+	var inputs []string
+	for i, in := range p.inputs {
+		inputs = append(inputs, fmt.Sprintf("%s %%%d", in.node.Name(), i))
+	}
+	fmt.Fprintf(b, "takes %s; returns %s", strings.Join(inputs, ", "), slotsText(p.results))
+	if n, bytes, ok := p.kept(); ok && n > 0 {
+		fmt.Fprintf(b, "; reads %d tensors of the module, %d bytes", n, bytes)
+	}
+	b.WriteString("\n")
 	if p.device != nil {
-		fmt.Fprintln(&b, p.device)
+		fmt.Fprintln(b, p.device)
 	}
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "step\tnode\tby\tkernel\treads\twrites\tfrees")
-	for i := range p.steps {
-		s := &p.steps[i]
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", i, s.site.path(), s.by(), s.kernel(), slotsText(s.readSlots()), slotsText(s.Results), slotsText(s.Frees))
-	}
-	_ = w.Flush()
-	for i := range layouts {
-		l := &layouts[i]
-		fmt.Fprintf(&b, "\nshape class %d: %d results in a block of %d bytes\n", i, len(l.Places), l.Bytes)
-		p.dumpGroups(&b, l.Groups)
-		if len(l.Places) == 0 {
-			continue
-		}
-		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "step\tnode\tslot\tvalue\toffset\tbytes\ttaken")
-		for _, at := range l.Places {
-			sizes := strings.ReplaceAll(strings.Trim(fmt.Sprint(at.Sizes), "[]"), " ", ", ")
-			fmt.Fprintf(w, "%d\t%s\t%%%d\t%s[%s]\t%d\t%d\t%d–%d\n", at.Step, p.steps[at.Step].site.path(), at.Slot, at.DType.Short(), sizes, at.Offset, at.Bytes, at.First, at.Last)
-		}
-		_ = w.Flush()
-	}
-	return trimLines(b.String()), nil
 }
 
-// dumpGroups lists the steps that are done together.
-func (p *Plan) dumpGroups(b *strings.Builder, groups []libtorch.PlanGroup) {
-	for _, g := range groups {
-		var names, stages []string
-		for _, s := range g.Steps {
-			names = append(names, fmt.Sprintf("%d:%s", s, p.steps[s].site.path()))
+// kept is how many tensors of the module the plan reads, and their bytes; not known once the
+// module's owner has closed one of them.
+func (p *Plan) kept() (n int, bytes int64, ok bool) {
+	seen := map[*torch.Tensor]bool{}
+	for _, v := range p.literal {
+		t, isTensor := v.(*torch.Tensor)
+		if !isTensor || t == nil || seen[t] {
+			continue
 		}
-		for _, s := range g.Stages {
-			if s.Kernel {
-				stages = append(stages, "kernel")
-			} else {
-				stages = append(stages, fmt.Sprintf("%d in registers", s.Ops))
-			}
+		seen[t] = true
+		h, err := t.Handle()
+		if err != nil {
+			return 0, 0, false
 		}
-		fmt.Fprintf(b, "fused at step %d: %s; gives %s; %d × %d elements, %d of scratch; %s\n", g.Steps[len(g.Steps)-1],
-			strings.Join(names, " "), slotsText(g.Results), g.Blocks, g.Block, g.Scratch, strings.Join(stages, ", "))
+		info, err := h.Info()
+		if err != nil {
+			return 0, 0, false
+		}
+		bytes += info.Numel * int64(t.DType().Size())
 	}
+	return len(seen), bytes, true
 }
 
 // path names a node by the nodes that run its graph.
@@ -101,6 +120,20 @@ func (s *site) path() string {
 		name = up.node.Name() + "/" + name
 	}
 	return name
+}
+
+// attributes are the names of those that a node reads.
+func (s *site) attributes() string {
+	if s == nil {
+		return ""
+	}
+	var names []string
+	for _, n := range s.node.Inputs() {
+		if n.Op() == ir.GetAttr {
+			names = append(names, n.Target().String())
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 func (s *planStep) by() string {

@@ -60,3 +60,44 @@ func TestFusedReductionsGiveTheSameBits(t *testing.T) {
 		}
 	}
 }
+
+// A reduction that does not fit a group, since its rows are too long for a block or
+// nobody reads it, finds what it reads made by then, also where what follows it reads the
+// same.
+func TestReductionsOutsideOfGroups(t *testing.T) {
+	needLibtorch(t)
+	call := func(g *ir.Graph, name string, args ...ir.Arg) *ir.Node {
+		return g.CallFunction(ir.OverloadOf("aten::"+name), args)
+	}
+	for _, tc := range []struct {
+		name  string
+		sizes []int
+		read  bool
+		fused []string
+	}{
+		{"long rows", []int{3, 70000}, true, []string{"0:add_tensor 1:relu_default", "3:neg_default 4:mul_tensor", "6:abs_default 7:sub_tensor"}},
+		{"rows that nobody reads", []int{64, 768}, false, []string{"0:add_tensor 1:relu_default", "3:neg_default 4:mul_tensor", "6:abs_default 7:sub_tensor"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := ir.NewGraph()
+			x, y := g.Placeholder("x"), g.Placeholder("y")
+			relu := call(g, "relu", call(g, "add.Tensor", x, y))
+			sum := call(g, "sum.dim_IntList", relu, ir.IntList(-1))
+			product := call(g, "mul.Tensor", call(g, "neg", relu), y)
+			most := call(g, "amax", product, ir.IntList(-1))
+			results := []ir.Arg{call(g, "sub.Tensor", call(g, "abs", product), relu)}
+			if tc.read {
+				results = append(results, sum, most)
+			}
+			g.Output(ir.TupleOf(results...))
+			gm := module(t, g, nil)
+			p := compile(t, gm, interpreter.PlanFuseAll())
+			agreePlan(t, gm, p, uniform(t, tc.sizes...), uniform(t, tc.sizes[1]))
+			text, err := p.Dump()
+			require.NoError(t, err)
+			for _, want := range tc.fused {
+				assert.Contains(t, text, ": "+want+"; gives")
+			}
+		})
+	}
+}

@@ -31,7 +31,7 @@ func TestOperatorsThatAllocateAreGrantedPlaces(t *testing.T) {
 	}
 	text, err := p.Dump()
 	require.NoError(t, err)
-	assert.Contains(t, text, "shape class 0: 5 results in a block of 128 bytes")
+	assert.Contains(t, text, "shape class 0: f32[4]; threads 1\n5 results of 80 bytes in a block of 128 bytes\n")
 }
 
 // A constant may be read by a group, and written, resized or turned beside it.

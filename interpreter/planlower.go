@@ -21,6 +21,7 @@ type planStep struct {
 	fn         *ir.Func           // a function, or a method as the function that it is
 	candidates []*torch.Candidate // of the calls
 	call       goCall             // otherwise
+	delegated  *Delegated         // the region of a delegate's step
 	args       []operand
 	kwargs     []keyword
 	reads      []int // slots of args and kwargs

@@ -97,7 +97,7 @@ func TestPlanWritesOneResultOverTheOther(t *testing.T) {
 	}
 	text, err := p.Dump()
 	require.NoError(t, err)
-	assert.Contains(t, text, "shape class 0: 19 results in a block of 4096 bytes", "the block is one result")
+	assert.Contains(t, text, "19 results of 77824 bytes in a block of 4096 bytes", "the block is one result")
 }
 
 func TestPlanKeepsWhatViewsLookAt(t *testing.T) {

@@ -273,6 +273,7 @@ func TestDelegatedPlanDump(t *testing.T) {
 	dump, err := plan.Dump()
 	require.NoError(t, err)
 	assert.Contains(t, dump, "test region")
+	assert.Regexp(t, `(?m)^region pointwise_0, step 1: 2 operators by test, \d+ bytes of packed weights: a b$`, dump)
 	assert.Regexp(t, `(?m)^1 +pointwise_0 +%2 +f32\[6, 6\] `, dump, "the result lies in planned memory")
 }
 

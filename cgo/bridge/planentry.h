@@ -97,20 +97,23 @@ inline int32_t frame_graphs(uint64_t frame, uint64_t* w, uint64_t n, tfx_out* o)
   });
 }
 
-// plan_layouts writes for each shape class the bytes of its block, the key, and
-// the places.
+// plan_layouts writes for each shape class the bytes of its block, the key, the
+// places, the overloads that were chosen and the groups.
 inline int32_t plan_layouts(uint64_t plan, uint64_t* w, uint64_t n, tfx_out* o) noexcept {
   return guarded(w, n, o, [&](Writer& out) {
     const auto all = const_cast<Plan&>(**reinterpret_cast<PlanHandle*>(plan)).layouts.all();
     out.word(all.size());
     for (const auto& l : all) {
       out.word(l->bytes);
+      out.word(l->key.size());
+      for (const int64_t x : l->key) out.word(x);
       out.word(l->places.size());
       for (const Place& p : l->places) {
         for (const int64_t x : {int64_t{p.step}, int64_t{p.slot}, int64_t{p.first}, int64_t{p.last}}) out.word(x);
         out.word(p.offset);
         out.word(p.bytes);
         out.word(static_cast<int64_t>(p.dtype));
+        out.word(int64_t{p.granted});
         out.word(p.sizes.size());
         for (const int64_t x : p.sizes) out.word(x);
       }

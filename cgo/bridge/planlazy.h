@@ -10,11 +10,12 @@ namespace tfx {
 
 // A WithLayers puts layers back for one call: that which notes of what a tensor is a
 // view and counts what is written, for operators that return views of their arguments or
-// write them, and for composite ones, inside which a view of a parameter requires
-// gradients as the parameter does and matmul chooses by that; and for lazy tensors
-// autograd, too. What other operators do inside, nobody sees.
+// write them, and for composite ones to which something requires gradients: so does a
+// view of it inside them, and matmul chooses by that; and for composite operators on
+// lazy tensors autograd, too. What other operators do inside, nobody sees.
 class WithLayers {
  public:
+  static constexpr c10::DispatchKeySet kNone{};
   static constexpr c10::DispatchKeySet kViews{c10::DispatchKey::ADInplaceOrView};
   static constexpr c10::DispatchKeySet kAll = c10::autograd_dispatch_keyset_with_ADInplaceOrView;
 
@@ -47,8 +48,15 @@ inline bool lazy(const c10::IValue& v) {
   return found;
 }
 
-inline bool lazy(const torch::jit::Stack& stack) {
-  return std::any_of(stack.begin(), stack.end(), [](const c10::IValue& v) { return lazy(v); });
+// layers_of are the layers that a composite operator wants back for its arguments. Its
+// results are memory of their own, or are not known to be.
+inline c10::DispatchKeySet layers_of(const torch::jit::Stack& args, bool own) {
+  bool differentiable = false;
+  for (const c10::IValue& v : args) {
+    if (lazy(v)) return WithLayers::kAll;
+    if (own) visit(v, [&](const at::Tensor& t) { differentiable = differentiable || t.requires_grad(); });
+  }
+  return own && !differentiable ? WithLayers::kNone : WithLayers::kViews;
 }
 
 }  // namespace tfx

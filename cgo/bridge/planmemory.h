@@ -43,6 +43,7 @@ struct Choice {
   int32_t place = -1;     // the first of its results' places, -1 where it allocates
   int32_t requests = -1;  // of the layout: what it is granted, -1 where that is nothing
   int32_t group = -1;     // that it is done in
+  bool shares = false;    // its results were not memory of their own alone
 };
 
 // A Layout is the memory plan of one shape class. It is immutable.

@@ -21,11 +21,14 @@ class Observer {
   // call tells of a call, which had these tensors among its arguments.
   void call(const Step& s, const Overload& o, const std::vector<at::Tensor>& args) {
     bool owned = s.plain && !s.results.empty();  // results are memory of their own
-    bool hidden = s.opaque;
+    bool hidden = s.opaque, pinned = false;
     for (const int32_t r : s.results) {
       visit(f_.slots[r], [&](const at::Tensor& t) { hidden = hidden || !t.has_storage(); });
-      owned = owned && f_.slots[r].isTensor() && own(f_.slots[r].toTensor()) && !f_.plan->pinned[r];
+      owned = owned && f_.slots[r].isTensor() && own(f_.slots[r].toTensor());
+      pinned = pinned || f_.plan->pinned[r];
     }
+    if (!owned) watch_.share(at());
+    owned = owned && !pinned;
     bool planned = owned;  // and the CPU's kernels take the arguments as they are
     for (const at::Tensor& t : args) {
       planned = planned && t.defined() && ordinary(t);

@@ -147,11 +147,10 @@ class Runner {
       std::optional<Granting> watched;
       if (f_.watch && s.plain) f_.grants.watch(), watched.emplace(f_.grants);
       {
-        std::optional<WithLayers> layers;
-        if (plan_.below_autograd && o.composite && lazy(stack)) {
-          layers.emplace(WithLayers::kAll);
-        } else if (plan_.below_autograd && (o.composite || !s.fresh)) {
-          layers.emplace(WithLayers::kViews);
+        std::optional<WithLayers> back;
+        if (plan_.below_autograd) {
+          const c10::DispatchKeySet layers = o.composite ? layers_of(stack, apart(s)) : s.fresh ? WithLayers::kNone : WithLayers::kViews;
+          if (!layers.empty()) back.emplace(layers);
         }
         o.op->handle.callBoxed(stack);
       }
@@ -164,6 +163,16 @@ class Runner {
     }
     stack.clear();
     return false;
+  }
+
+  // apart reports whether what a step returns is memory of its own and nothing is written:
+  // by its schema, and in the first run of the shape class, since einsum, say, returns
+  // views that no schema tells of.
+  bool apart(const Step& s) const {
+    const Layout* const l = f_.block.layout();
+    if (!s.fresh || !s.plain || l == nullptr) return false;
+    const Choice& c = l->choices[f_.at];
+    return c.overload == f_.overload && !c.shares;
   }
 
   // tuple makes a tuple of a list of tensors.

@@ -59,6 +59,9 @@ class Watch {
 
   void choose(int32_t step, int32_t overload) { choices_[step].overload = overload; }
 
+  // share notes that results of a step are not memory of their own.
+  void share(int32_t step) { choices_[step].shares = true; }
+
   // put notes the value that a slot has got at a step. fresh says that it is the
   // step's own result, which may be planned.
   void put(int32_t step, int32_t slot, const c10::IValue& v) {
