@@ -252,3 +252,38 @@ func TestLongNames(t *testing.T) {
 	require.NoError(t, Write("beside", text("here"))) // a path without a folder
 	names(t, ".", filepath.Base(path), "beside")
 }
+
+// Links that lead to where nothing is yet make the file there; those in a circle fail.
+func TestLinksToNothingYet(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need rights there")
+	}
+	dir, other := t.TempDir(), t.TempDir()
+	link, second, file := filepath.Join(dir, "link"), filepath.Join(dir, "second"), filepath.Join(other, "model.pt2")
+	require.NoError(t, os.Symlink(file, second))
+	require.NoError(t, os.Symlink("second", link))
+	assert.Equal(t, file, Target(link))
+	require.NoError(t, Try(link))
+	names(t, other)
+	require.NoError(t, Write(link, text("new")))
+	only(t, file, "new")
+	names(t, dir, "link", "second")
+
+	circle := filepath.Join(dir, "circle")
+	require.NoError(t, os.Symlink("circle", circle))
+	require.Error(t, Write(circle, text("new")))
+	require.Error(t, Try(circle))
+	names(t, dir, "link", "second", "circle")
+}
+
+func TestTry(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "model.pt2")
+	require.NoError(t, Try(path))
+	names(t, dir)
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
+	require.NoError(t, Try(path))
+	only(t, path, "old")
+	require.Error(t, Try(dir), "a folder")
+	require.Error(t, Try(filepath.Join(dir, "none", "model.pt2")))
+}
