@@ -45,9 +45,12 @@ func ExamplePlan_Dump() {
 		return
 	}
 	_, memory, _ := strings.Cut(text, "shape class ")
-	places, _, _ := strings.Cut(memory, "\n")
-	fmt.Println("shape class", places)
-	// Output: shape class 0: 1 results in a block of 256 bytes
+	fmt.Print("shape class ", memory)
+	// Output:
+	// shape class 0: f32[8, 8], f32[8, 8]; threads 1
+	// 1 results of 256 bytes in a block of 256 bytes
+	// step  node   slot  value      offset  bytes  taken  written by
+	// 0     sum_1  %2    f32[8, 8]  0       256    0–1    out variant
 }
 
 // A plan asks a check of its caller's about the inputs before anything runs.
