@@ -92,7 +92,7 @@ func ExampleProgram_Run() {
 }
 
 // A saved program calls ATen operators, and so do patterns for it: in text each call has a
-// line. Whether bits stay is asked of both on the same input.
+// line. Whether numbers stay is asked of both on the same input.
 func ExampleReplacePattern_savedProgram() {
 	ctx := context.Background()
 	program, err := torchfx.Load(digits)
