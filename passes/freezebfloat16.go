@@ -41,7 +41,11 @@ func (f *freezer) toBFloat16() error {
 			return err
 		}
 	}
+	memory := mapMemory(f.module)
 	for _, n := range nodesOf(f.graph) {
+		if len(memory.roots[n]) > 1 && memory.is(memory.returned, n) {
+			continue // a view, and results are to share its memory
+		}
 		if err := f.narrowBetween(n); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func (f *freezer) restoreLayouts(packed map[*ir.Node]bool) error {
 					continue
 				}
 				format, dense := notedFormat(in)
-				if !dense || n.Op() != ir.Output && m.is(m.written, in) {
+				if !dense || n.Op() != ir.Output && m.is(m.written, in) || n.Op() == ir.Output && m.sharesWith(in, n.Inputs()) {
 					atSource = append(atSource, in)
 					continue
 				}
@@ -47,6 +47,12 @@ func (f *freezer) restoreLayouts(packed map[*ir.Node]bool) error {
 			return err
 		}
 	}
+}
+
+// sharesWith reports whether a value may lie in the memory of another of these, whose copies
+// would not.
+func (m *memoryMap) sharesWith(x *ir.Node, values []*ir.Node) bool {
+	return slices.ContainsFunc(values, func(v *ir.Node) bool { return v != x && m.mayShare(v, x) })
 }
 
 // noteLayouts notes the strides of values that lie otherwise than before: none where

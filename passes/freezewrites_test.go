@@ -244,6 +244,13 @@ w = torch.ops.aten.view.default(a, [4, 8])
 c = torch.ops.aten.contiguous.default(w)
 d = torch.ops.aten.clone.default(a)
 return (a, v, w, c, d, a)`, nil, [][]int{{4, 8}}, false},
+	{"a packed value and views of it are returned", `
+a = torch.ops.aten.conv2d.default(x, self.w, None, [1, 1], [1, 1])
+p = torch.ops.aten.adaptive_avg_pool2d.default(a, [3, 3])
+d = torch.ops.aten.detach.default(p)
+v = torch.ops.aten.transpose.int(p, 2, 3)
+e = torch.ops.aten.alias.default(a)
+return (a, p, d, v, e)`, map[string][]int{"w": {8, 8, 3, 3}}, [][]int{{2, 8, 6, 6}}, false},
 	{"views of arguments and state are returned", `
 a = torch.ops.aten.view.default(x, [4, 8])
 b = torch.ops.aten.contiguous.default(x)
