@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -211,4 +213,64 @@ func TestPlanWorkers(t *testing.T) {
 	for range 3 {
 		require.NoError(t, <-done)
 	}
+}
+
+// Runs of 64 goroutines, some of which are cancelled before they begin or meanwhile and
+// some of which fail, leave the others alone, and neither tensors nor goroutines behind.
+func TestPlanOfManyGoroutinesThatFail(t *testing.T) {
+	needLibtorch(t)
+	gm := chainOf(t, 20, func(g *ir.Graph, v *ir.Node, _ int) *ir.Node {
+		return g.CallFunction(ir.OverloadOf("aten::cumsum"), []ir.Arg{g.CallFunction(fn("torch.tanh"), []ir.Arg{v}), ir.Int(1)})
+	})
+	p := compile(t, gm, interpreter.WithWorkers(3))
+	in, bad := called(t, "aten::ones", []int64{4, 5000}), called(t, "aten::ones", []int64{4})
+	first, err := p.Run(t.Context(), in)
+	require.NoError(t, err)
+	want, err := first.(*torch.Tensor).Bytes()
+	require.NoError(t, err)
+	closeResult(first)
+	goroutines := runtime.NumGoroutine()
+	var stopped atomic.Int64
+	leavesNothing(t, func() any {
+		var wait sync.WaitGroup
+		for k := range 64 {
+			wait.Go(func() {
+				for r := range 8 {
+					ctx, cancel := context.WithCancel(context.Background())
+					switch (k + r) % 4 {
+					case 0:
+						cancel()
+					case 1:
+						time.AfterFunc(time.Duration(r+1)*200*time.Microsecond, cancel)
+					}
+					x := in
+					if (k+r)%7 == 0 {
+						x = bad
+					}
+					out, err := p.Run(ctx, x)
+					switch {
+					case errors.Is(err, ir.ErrCancelled):
+						stopped.Add(1)
+					case x == bad:
+						assert.ErrorIs(t, err, ir.ErrIndex)
+					case assert.NoError(t, err):
+						got, _ := out.(*torch.Tensor).Bytes()
+						assert.True(t, slices.Equal(want, got), "bits differ")
+						closeResult(out)
+					}
+					cancel()
+				}
+			})
+		}
+		wait.Wait()
+		return nil
+	})
+	assert.Positive(t, stopped.Load())
+	for range 100 { // timers' functions end
+		if runtime.NumGoroutine() <= goroutines {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
 }

@@ -61,6 +61,12 @@ func command() error {
 	tables := flag.String("tables", "", "measure nothing: write the tables of this file again, from the JSON beside it")
 	serve := flag.String("worker", "", "be the worker of this executor, for the folder given")
 	flag.Parse()
+	if *serve == "" {
+		n := numbers{"rounds": {*rounds, 1}, "network-rounds": {*networkRounds, 1}, "soak": {*soaked, 0}, "calls": {*calls, 0}}
+		if err := checkFlags(flag.Args(), n, map[string]string{"write": *write, "tables": *tables}, *resume); err != nil {
+			return err
+		}
+	}
 	if *tables != "" {
 		r, err := readResults(*tables)
 		if err != nil {
