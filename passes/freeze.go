@@ -247,8 +247,8 @@ func (r *FreezeReport) String() string {
 // more than one element: where an operator depends on them, a value is laid out again.
 //
 // Tolerances are for finite values: an activation fused into a packed layer may make
-// 0 of NaN, as oneDNN's relu does, and attention of a row of which -inf hides all
-// scores gives 0 where what is written out gives NaN.
+// 0 of NaN, as oneDNN's relu does. A number of -10000 or less in the place of a score of
+// attention is taken to hide it, so scores to be larger than half of that.
 //
 // A graph in which torch.vmap is open around operators stays as it is.
 //

@@ -30,6 +30,10 @@ const (
 // hidden is the largest number that hides a score which it replaces: -10000 in bfloat16.
 const hidden = -9984
 
+// swallowed is the largest number to which nothing that scores are changes anything when it is added,
+// but in float16, which has none.
+const swallowed = -1e30
+
 // masked notes a mask that is followed by what was read so far. It reports false for
 // one that cannot be added to scores.
 func (a *attention) masked(m attentionMask) bool {
@@ -41,7 +45,7 @@ func (a *attention) masked(m attentionMask) bool {
 	if m.kind != added && !(m.number <= hidden) {
 		return false
 	}
-	if m.kind != added && !math.IsInf(m.number, -1) {
+	if m.kind != added && m.number > swallowed {
 		// where a query sees nothing, all its scores are this number, but for what is done to them later
 		for _, later := range a.masks {
 			if later.kind == added || later.number != m.number && !math.IsInf(later.number, -1) {
@@ -277,8 +281,9 @@ func (b *maskBuilder) build(a *attention) *ir.Node {
 		case m.kind == added:
 			truth = false
 			infinite = infinite || !b.isFinite(m.node)
-		case math.IsInf(m.number, -1):
-			infinite = true
+		case m.number <= swallowed: // twice the least number is -inf
+			infinite = infinite || math.IsInf(m.number, -1) || len(a.masks) > 1
+			finite = finite || !math.IsInf(m.number, -1)
 		default:
 			finite = true
 		}
@@ -365,8 +370,11 @@ func (b *maskBuilder) numbers(a *attention, finite bool) (mask *ir.Node) {
 			mask = b.call("aten::mul.Scalar", b.call("aten::to.dtype", n, wide), ir.Float(0))
 		}
 		number := least
-		if math.IsInf(m.number, -1) {
+		if m.number <= swallowed { // what is done to it later counts, as in the program
 			number = m.number
+		}
+		if number < least {
+			number = math.Inf(-1)
 		}
 		mask = b.call("aten::masked_fill.Scalar", mask, n, ir.Float(number))
 	}

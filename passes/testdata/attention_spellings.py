@@ -206,7 +206,8 @@ SPELLINGS = {
     "causal_least_padding_infinity": (lambda q, k, v, m: out(scores(q, k).masked_fill(~CAUSAL, least(q)).masked_fill(~padding(m), -INF), v), ""),
     "padding_added_causal_filled": (lambda q, k, v, m: out((scores(q, k) + shown(padding(m), -1e4, q)).masked_fill(~CAUSAL, -INF), v), ""),
     "bias_and_filled": (lambda q, k, v, m: out((q @ k.mT + torch.linspace(-3, 3, H * L * S, dtype=q.dtype).view(H, L, S)).masked_fill(~padding(m), least(q)), v), ""),
-    "filled_and_bias": (lambda q, k, v, m: out(scores(q, k).masked_fill(~padding(m), least(q)) + torch.linspace(-3, 3, H * L * S, dtype=q.dtype).view(H, L, S), v), "what is added to a score that is hidden by a number counts where all are hidden"),
+    "filled_and_bias": (lambda q, k, v, m: out(scores(q, k).masked_fill(~padding(m), least(q)) + torch.linspace(-3, 3, H * L * S, dtype=q.dtype).view(H, L, S), v), "float16: what is added to a score that is hidden by a number counts where all are hidden"),
+    "filled_and_padding": (lambda q, k, v, m: out(torch.where(CAUSAL, scores(q, k), torch.full([], least(q), dtype=q.dtype)) + shown(padding(m), least(q), q), v), "float16: what is added to a score that is hidden by a number counts where all are hidden"),
     "three_masks": (lambda q, k, v, m: out((scores(q, k) + torch.linspace(-3, 3, H * L * S, dtype=q.dtype).view(H, L, S) + shown(padding(m), -INF, q)).masked_fill(~causal(q, k), -INF), v), ""),
     # softmax
     "softmax_of_float32": (lambda q, k, v, m: F.softmax(scores(q, k), dim=-1, dtype=torch.float32).to(q.dtype) @ v, ""),
