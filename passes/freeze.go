@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -268,6 +269,8 @@ func Freeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) (*Froz
 	if err := f.openChoices(); err != nil {
 		return nil, err
 	}
+	runtime.LockOSThread() // C's allocator keeps holes by thread: one thread's are filled again
+	defer runtime.UnlockOSThread()
 	end := libtorch.Lasting()                                    // weights stay; what they are made from leaves no holes
 	err, panicked := torch.Try(func() error { return f.run(m) }) // of a tensor that is closed
 	if err == nil && panicked == nil {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <ATen/EmptyTensor.h>
-#include <c10/core/CPUAllocator.h>
 
 #include <atomic>
 #include <memory>
@@ -28,32 +27,6 @@ struct Region : torch::CustomClassHolder {
 
 // region_of is the region that a value is, null for none.
 inline const Region* region_of(const c10::IValue& v) { return v.isCapsule() ? dynamic_cast<const Region*>(v.toCapsule().get()) : nullptr; }
-
-// A Scratch is memory for what runs of regions need beside inputs and outputs; it
-// holds nothing between two of them.
-class Scratch {
- public:
-  void* of(uint64_t bytes) {
-    if (bytes > room_) {
-      memory_.clear();  // or both would be there at once
-      room_ = 0;
-      memory_ = allocate(bytes);
-      room_ = bytes;
-    }
-    return memory_.get();
-  }
-
- private:
-  // allocate prefers pages, which are huge ones where so many bytes fill them.
-  static c10::DataPtr allocate(uint64_t bytes) {
-    void* const p = Pages::get().take(bytes, false);
-    if (p == nullptr) return c10::GetCPUAllocator()->allocate(bytes);
-    return {p, p, [](void* q) { Pages::get().give(q); }, c10::Device(c10::kCPU)};
-  }
-
-  c10::DataPtr memory_;
-  uint64_t room_ = 0;
-};
 
 // A RegionRun runs one region, by one thread at a time. It keeps the shape class
 // that it used last, so that a further run of the class finds it at once.
@@ -106,9 +79,9 @@ class RegionRun {
   }
 
   // run computes the outputs, which take each in turn, and reports false where stop
-  // was set meanwhile.
+  // was set meanwhile. What a run needs beside inputs and outputs is in scratch.
   template <class F>
-  bool run(F&& output, Scratch& scratch, const std::atomic<int32_t>* stop) {
+  bool run(F&& output, Room& scratch, const std::atomic<int32_t>* stop) {
     from_.clear();
     to_.clear();
     for (const tfx_delegate_buffer& b : inputs_) from_.push_back(b.data);
@@ -165,7 +138,7 @@ inline int32_t region_run(uint64_t object, const tfx_mode* mode, const uint64_t*
     TORCH_CHECK_NOT_IMPLEMENTED(ok && run.prepare(std::move(region)), "the delegate has no kernels for inputs of these dtypes and shapes");
     std::vector<at::Tensor> results;
     for (uint64_t i = 0; i < run.outputs(); i++) results.push_back(run.output(i));
-    Scratch scratch;
+    Room scratch;
     run.run([&](uint64_t i) -> const at::Tensor& { return results[i]; }, scratch, nullptr);
     out.value(std::move(results));
   });

@@ -27,7 +27,7 @@ class Pages {
   // a block is given back by drop alone.
   void* take(size_t n, bool block) {
     if (base_ == nullptr || n > kSpace) return nullptr;
-    n = (n + kPage - 1) / kPage * kPage;
+    n = whole(n);
     std::lock_guard<std::mutex> lock(mu_);
     for (auto i = free_.begin(); i != free_.end(); ++i) {
       const auto [start, size] = *i;
@@ -48,6 +48,16 @@ class Pages {
   // give takes memory back that is not a block's; of any other address it does nothing.
   void give(void* p) { back(p, false); }
   void drop(void* block) { back(block, true); }
+
+  // size is that of memory that give would take back, 0 for any other address.
+  size_t size(void* p) {
+    std::lock_guard<std::mutex> lock(mu_);
+    const auto at = taken_.find(static_cast<char*>(p));
+    return at == taken_.end() || at->second.block ? 0 : at->second.size;
+  }
+
+  // whole is what n bytes take.
+  static size_t whole(size_t n) { return (n + kPage - 1) / kPage * kPage; }
 
   bool holds(const void* p) const {
     return base_ != nullptr && static_cast<uintptr_t>(static_cast<const char*>(p) - base_) < kSpace;

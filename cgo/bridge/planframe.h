@@ -35,7 +35,7 @@ struct Frame {
   Block block;
   std::vector<GroupRun> groups;  // of the block's layout
   std::vector<RegionRun> delegated;  // by the targets of steps
-  Scratch scratch;               // of all of those
+  Room scratch;                  // of all of those, nothing between two of them
   std::unique_ptr<Watch> watch;  // in the first run of a shape class
   std::vector<int64_t> key;      // scratch
   int64_t at = 0;                // the step to run next

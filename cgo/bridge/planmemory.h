@@ -5,7 +5,6 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
-#include <c10/core/CPUAllocator.h>
 
 #include <list>
 #include <memory>
@@ -116,11 +115,6 @@ class Layouts {
 // A Block is the planned memory of one frame and the tensors that look at it.
 class Block {
  public:
-  Block() = default;
-  ~Block() { release(); }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-
   const Layout* layout() const { return layout_.get(); }
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
 
@@ -128,13 +122,7 @@ class Block {
   // one shape class to another costs some ten nanoseconds a place.
   void use(std::shared_ptr<const Layout> l) {
     layout_ = std::move(l);
-    if (layout_->bytes > room_) {
-      release();
-      paged_ = static_cast<char*>(Pages::get().take(layout_->bytes, true));
-      if (paged_ == nullptr) heap_ = c10::GetCPUAllocator()->allocate(layout_->bytes);
-      room_ = layout_->bytes;
-    }
-    char* const base = paged_ != nullptr ? paged_ : static_cast<char*>(heap_.get());
+    char* const base = room_.of(layout_->bytes);
     for (size_t i = 0; i < layout_->places.size(); i++) {
       const Place& p = layout_->places[i];
       if (i == tensors_.size()) tensors_.push_back(at::Tensor(at::detail::empty_cpu({0}, p.dtype)));
@@ -151,28 +139,18 @@ class Block {
   void leave() { layout_.reset(); }
 
   // granted is the memory of a request, null where none may be granted.
-  void* granted(const Request& r) const { return paged_ == nullptr || r.result == Request::kElsewhere ? nullptr : paged_ + r.offset; }
+  void* granted(const Request& r) const { return room_.pages() == nullptr || r.result == Request::kElsewhere ? nullptr : room_.pages() + r.offset; }
 
   // abandon leaves the memory for good to somebody who has kept a part of it.
   void abandon() {
     leave();
-    paged_ = nullptr;
-    room_ = 0;
+    room_.abandon();
   }
 
  private:
-  void release() {
-    if (paged_ != nullptr) Pages::get().drop(paged_);
-    paged_ = nullptr;
-    heap_.clear();
-    room_ = 0;
-  }
-
   std::shared_ptr<const Layout> layout_;
   std::vector<at::Tensor> tensors_;
-  char* paged_ = nullptr;
-  c10::DataPtr heap_;  // where there are no pages
-  uint64_t room_ = 0;
+  Room room_;
 };
 
 }  // namespace tfx

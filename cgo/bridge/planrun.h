@@ -48,6 +48,8 @@ class Runner {
   // run returns why it stopped.
   tfx_stop run() {
     for (const int64_t r : f_.regions) enter(r);
+    std::optional<Paging> once;
+    if (f_.watch) once.emplace(); // later runs of the class have the block instead
     const Layout* const layout = f_.block.layout();
     for (;; f_.at++) {
       if (f_.stop.load(std::memory_order_relaxed) != 0) return TFX_STOP_CANCELLED;

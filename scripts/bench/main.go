@@ -57,6 +57,7 @@ func command() error {
 	soaked := flag.Int("soak", 0, "run one plan so often from 64 goroutines instead, and watch memory and threads")
 	calls := flag.Int("calls", 0, "call an operator so often from 64 goroutines instead, and watch memory and threads")
 	footprint := flag.String("memory", "", "tell instead what this network, frozen, holds in memory, stage after stage")
+	memoryRuns := flag.Int("memory-runs", 1000, "for -memory: how often the network runs, in four parts")
 	choices := flag.String("choices", "", "for -memory: file of measured choices that Freeze takes and completes")
 	tables := flag.String("tables", "", "measure nothing: write the tables of this file again, from the JSON beside it")
 	serve := flag.String("worker", "", "be the worker of this executor, for the folder given")
@@ -81,7 +82,7 @@ func command() error {
 		return soakCalls(*calls)
 	}
 	if *footprint != "" {
-		return measureMemory(filepath.Join(benchFolder("networks"), *footprint+"-b1"), *choices)
+		return measureMemory(filepath.Join(benchFolder("networks"), *footprint+"-b1"), *choices, *memoryRuns)
 	}
 	counts := map[string][]int{}
 	for name, list := range map[string]string{"batch": *batch, "threads": *threads} {

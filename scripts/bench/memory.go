@@ -1,13 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 
 	"github.com/torchfx-go/torchfx"
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -17,12 +18,9 @@ import (
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// memoryRuns is how often a plan runs to see whether its memory stays what it is.
-const memoryRuns = 1000
-
 // measureMemory tells what a frozen network holds in memory, stage after stage, in
 // this process, which should have done nothing else: the program loaded, frozen and
-// compiled, its first runs, and memoryRuns more in four parts. The last lines compare
+// compiled, its first runs, and so many more in four parts. The last lines compare
 // the peak of a run with the weights and the largest set of values that are live at
 // once, and the parts with each other: behind the first, memory is to stay what it is.
 //
@@ -34,7 +32,7 @@ const memoryRuns = 1000
 //
 // choices is a file of measured choices, "" for none: with one that is complete, as a
 // service has it from its second start on, nothing is measured.
-func measureMemory(folder, choices string) error {
+func measureMemory(folder, choices string, runs int) error {
 	file, err := filepath.EvalSymlinks(filepath.Join(folder, "program.pt2"))
 	if err != nil {
 		return err
@@ -97,10 +95,10 @@ func measureMemory(folder, choices string) error {
 	const parts = 4
 	var parted [parts]memory
 	for i := range parts {
-		if err := run(memoryRuns / parts); err != nil {
+		if err := run(runs / parts); err != nil {
 			return err
 		}
-		parted[i] = stage(fmt.Sprintf("%d runs more", memoryRuns/parts*(i+1)))
+		parted[i] = stage(fmt.Sprintf("%d runs more", runs/parts*(i+1)))
 	}
 	last := parted[parts-1]
 	// of the program as it was: regions keep weights and values of theirs to themselves
@@ -118,7 +116,7 @@ func measureMemory(folder, choices string) error {
 	fmt.Printf("\nweights %.1f MB, largest live set %.1f MB; peak of runs %.1f MB: %.2f times both together\n", mb(weights), mb(live), mb(grown), float64(grown)/float64(weights+live))
 	freezing := frozen.peak - base.code - base.private
 	fmt.Printf("peak of Load and Freeze %.1f MB: %.2f times the weights\n", mb(freezing), float64(freezing)/float64(weights))
-	fmt.Printf("the last %d of %d runs: %+.1f MB private\n", memoryRuns-memoryRuns/parts, memoryRuns, mb(last.private-parted[0].private))
+	fmt.Printf("the last %d of %d runs: %+.1f MB private\n", runs-runs/parts, runs, mb(last.private-parted[0].private))
 	return nil
 }
 
@@ -209,35 +207,55 @@ func (l *liveSet) RunNode(r *interpreter.Run, n *ir.Node) (any, error) {
 // of libraries, and the most of all together since settle.
 type memory struct{ private, program, code, peak int64 }
 
+// readMemory makes no garbage to speak of, which would be a part of what it reads.
 func readMemory(program string) (m memory) {
-	field := func(line, name string, into *int64) {
-		var kB int64
-		if rest, ok := strings.CutPrefix(line, name); ok {
-			_, _ = fmt.Sscan(rest, &kB)
-			*into += kB << 10
-		}
-	}
-	data, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(data)) {
+	eachLine("/proc/self/status", func(line []byte) {
 		field(line, "VmHWM:", &m.peak)
 		field(line, "RssAnon:", &m.private)
 		field(line, "RssFile:", &m.code)
-	}
-	data, _ = os.ReadFile("/proc/self/smaps")
+	})
 	within := false
-	for line := range strings.Lines(string(data)) {
-		if f := strings.Fields(line); len(f) >= 5 && strings.Contains(f[0], "-") {
-			within = len(f) == 6 && f[5] == program
+	var changed int64
+	eachLine("/proc/self/smaps", func(line []byte) {
+		// a mapping begins with its addresses and ends with its file
+		if first, _, _ := bytes.Cut(line, []byte(" ")); bytes.IndexByte(first, '-') > 0 {
+			within = bytes.HasSuffix(line, []byte(program))
 		}
 		if within {
 			field(line, "Rss:", &m.program)
-			var changed int64
 			field(line, "Anonymous:", &changed)
-			m.program -= changed
 		}
-	}
+	})
+	m.program -= changed
 	m.code -= m.program
 	return m
+}
+
+// field adds the size of a line of that name, in bytes.
+func field(line []byte, name string, into *int64) {
+	rest, ok := bytes.CutPrefix(line, []byte(name))
+	if !ok {
+		return
+	}
+	var kB int64
+	for _, c := range rest {
+		if c >= '0' && c <= '9' {
+			kB = 10*kB + int64(c-'0')
+		}
+	}
+	*into += kB << 10
+}
+
+// eachLine calls f with the lines of a file, which hold until the next.
+func eachLine(file string, f func(line []byte)) {
+	r, err := os.Open(file)
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		f(lines.Bytes())
+	}
 }
 
 func mb(bytes int64) float64 { return float64(bytes) / 1e6 }
