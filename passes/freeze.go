@@ -45,8 +45,6 @@ var rewrites = []Rewrite{
 	{Name: "fuse-attention", Doc: "attention that is written out becomes scaled_dot_product_attention", Tolerance: 1e-5, apply: (*freezer).fuseAttention},
 	{Name: "group-heads", Device: "cpu", Doc: "heads of keys and values that are repeated for groups of queries are given to attention once", Tolerance: 1e-5, apply: (*freezer).groupHeads},
 	{Name: "fuse-patterns", Doc: "layer norms, gelu, silu and hardswish that are written out become one operator", Tolerance: 1e-5, apply: (*freezer).fusePatterns},
-	// behind the patterns that squares are part of; libtorch squares by the same product, which a plan computes together with the mean behind it
-	{Name: "multiply-squares", Doc: "squares become products, which plans fuse with what follows", apply: (*freezer).multiplySquares},
 	// its twins keep the weights as they were given, which may be pages of a file; whoever
 	// compiles them folds norms
 	{Name: "delegate", Device: "cpu", Doc: "regions of convolutions, linear layers and what is between them run by oneDNN's kernels, made once for a shape, where that is measured to be faster", Tolerance: 1e-4, apply: func(f *freezer) error { return giveRegions(f) }},

@@ -77,9 +77,6 @@ var alones = []alone{
 	{"group-heads", "copied, causal", "k = torch.ops.aten.view.default(torch.ops.aten.clone.default(torch.ops.aten.expand.default(torch.ops.aten.unsqueeze.default(y, -3), [-1, 2, 3, 7, 16])), [-1, 6, 7, 16])\n" +
 		"v = torch.ops.aten._unsafe_view.default(torch.ops.aten.clone.default(torch.ops.aten.expand.default(torch.ops.aten.unsqueeze.default(z, 2), [-1, 2, 3, 7, 16])), [-1, 6, 7, 16])\n" +
 		"return torch.ops.aten.scaled_dot_product_attention.default(x, k, v, None, 0.0, True)", nil, groupsOfHeads, true},
-	{"multiply-squares", "a norm by root mean square", "s = torch.ops.aten.mean.dim(torch.ops.aten.pow.Tensor_Scalar(x, 2), [-1], True)\nr = torch.ops.aten.rsqrt.default(torch.ops.aten.add.Tensor(s, 1e-06))\n" +
-		"return torch.ops.aten.mul.Tensor(self.b, torch.ops.aten.mul.Tensor(x, r))", linears, rows, true},
-	{"multiply-squares", "square", "return torch.ops.aten.sub.Tensor(torch.ops.aten.square.default(x), self.b)", linears, rows, true},
 	{"fuse-patterns", "layer norm", "d = torch.ops.aten.sub.Tensor(x, torch.ops.aten.mean.dim(x, [-1], True))\nv = torch.ops.aten.mean.dim(torch.ops.aten.pow.Tensor_Scalar(d, 2), [-1], True)\n" +
 		"r = torch.ops.aten.sqrt.default(torch.ops.aten.add.Tensor(v, 1e-05))\nn = torch.ops.aten.mul.Tensor(torch.ops.aten.div.Tensor(d, r), self.b)\nreturn torch.ops.aten.add.Tensor(n, self.b2)", linears, rows, true},
 	{"fuse-patterns", "gelu", "e = torch.ops.aten.erf.default(torch.ops.aten.div.Tensor(x, 1.4142135623730951))\no = torch.ops.aten.add.Tensor(e, 1)\nh = torch.ops.aten.mul.Tensor(x, 0.5)\nreturn torch.ops.aten.mul.Tensor(h, o)", nil, rows, true},

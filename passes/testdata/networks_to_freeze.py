@@ -174,7 +174,7 @@ NETWORKS = {
     **{name: (Lambda(f), [(r(2, 3, 6, 16), r(2, 3, 6, 16), r(2, 3, 6, 16)) for _ in range(2)], None, ["fuse-attention"], ["fuse-attention"]) for name, f in ATTENTION.items()},
     **{name: (Lambda(f), [(r(2, 3, 6, 16), r(2, 3, 6, 16), r(2, 3, 6, 16))], None, ["fuse-attention"], []) for name, f in EXPORTED.items()},
     "llama": (Llama(), batches(5, 32), ANY, ["fuse-attention", "merge-linears", "pack-linears"], ["fuse-attention", "merge-linears", "pack-linears"]),
-    **{name: (module, sentences(), WORDS, ["group-heads"] + ["multiply-squares"] * (name != "llama_with_rms_norm"), []) for name, module in DECODERS.items()},
+    **{name: (module, sentences(), WORDS, ["group-heads"], []) for name, module in DECODERS.items()},
     "line": (line(), batches(4, 32), ANY, ["fold-batch-norm", "pack-convolutions"], ["fold-batch-norm", "pack-convolutions"]),
     "volume": (volume(), batches(3, 4, 6, 6, sizes=(2, 5)), ANY, ["fold-batch-norm", "pack-convolutions", "pack-linears"], ["fold-batch-norm", "pack-convolutions"]),
     "lstm": (Recurrent(batch_first=True), batches(7, 6), ANY, ["pack-lstms"], []),
