@@ -122,7 +122,7 @@ MODELS = {
     "timm_xcit": (of_timm("xcit_nano_12_p16_224", 32, img_size=32, depth=2), 0, ""),
     "timm_coat": (of_timm("coat_tiny", 64, img_size=64), 26, "softmax over places of keys, before any product with queries"),
     "timm_levit": (of_timm("levit_128s", 64, img_size=64), 0, ""),
-    "timm_mvitv2": (of_timm("mvitv2_tiny", 64, img_size=64), 0, ""),
+    "timm_mvitv2": (of_timm("mvitv2_tiny", 64, img_size=64), 10, "relative positions are added to a part of the scores, through views of them"),
     "tv_vit": (of_torchvision("vit_b_16", 32, image_size=32), 0, ""),
     "tv_swin": (of_torchvision("swin_t", 64), 0, ""),
     "tv_swin_v2": (of_torchvision("swin_v2_t", 64), 0, ""),
