@@ -1,6 +1,8 @@
 package interpreter_test
 
 import (
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,6 +57,33 @@ func TestFusedWithOneElementOfAnyDType(t *testing.T) {
 			p := compile(t, gm, interpreter.PlanFuseAll())
 			agreePlan(t, gm, p, x, y)
 		})
+	}
+}
+
+// The NaN that one element becomes in the dtype of the others is the one of
+// libtorch's conversion, which of a half has other bits than the processor's.
+func TestFusedWithOneElementThatIsNaN(t *testing.T) {
+	needLibtorch(t)
+	gm := chain(t, "add", "sub", "add")
+	x := uniform(t, 40, 40)
+	for _, d := range []ir.DType{ir.Float16, ir.BFloat16, ir.Float32, ir.Float64} {
+		for _, sign := range []float64{1, -1} {
+			t.Run(fmt.Sprintf("%v %v", d, sign), func(t *testing.T) {
+				y, err := torch.Scalar(math.Copysign(math.NaN(), sign), d)
+				require.NoError(t, err)
+				defer y.Close()
+				want, err := interpreter.New(gm).Run(t.Context(), x, y)
+				require.NoError(t, err)
+				defer closeResult(want)
+				p := compile(t, gm, interpreter.PlanFuseAll())
+				for range 3 {
+					got, err := p.Run(t.Context(), x, y)
+					require.NoError(t, err)
+					equalBits(t, gm, want.(*torch.Tensor), got.(*torch.Tensor))
+					closeResult(got)
+				}
+			})
+		}
 	}
 }
 

@@ -27,26 +27,34 @@ inline const Lanes& lanes() {
 #endif
 }
 
-// number is the element of a tensor of one, converted as kernels convert it.
-inline double number(const at::Tensor& t, c10::ScalarType to) {
+// element is what a tensor of one holds, as a T.
+template <class T>
+T element(const at::Tensor& t) {
   const void* const p = t.const_data_ptr();
-  const auto as = [&](auto v) { return to == c10::kFloat ? static_cast<double>(static_cast<float>(v)) : static_cast<double>(v); };
   switch (t.scalar_type()) {
-    case c10::kFloat: return as(*static_cast<const float*>(p));
-    case c10::kDouble: return as(*static_cast<const double*>(p));
-    case c10::kLong: return as(*static_cast<const int64_t*>(p));
-    case c10::kInt: return as(*static_cast<const int32_t*>(p));
-    case c10::kShort: return as(*static_cast<const int16_t*>(p));
-    case c10::kChar: return as(*static_cast<const int8_t*>(p));
-    case c10::kByte: return as(*static_cast<const uint8_t*>(p));
-    case c10::kBool: return as(*static_cast<const bool*>(p));
-    case c10::kUInt16: return as(*static_cast<const uint16_t*>(p));
-    case c10::kUInt32: return as(*static_cast<const uint32_t*>(p));
-    case c10::kUInt64: return as(*static_cast<const uint64_t*>(p));
-    case c10::kHalf: return as(static_cast<float>(*static_cast<const c10::Half*>(p)));
-    case c10::kBFloat16: return as(static_cast<float>(*static_cast<const c10::BFloat16*>(p)));
+    case c10::kFloat: return static_cast<T>(*static_cast<const float*>(p));
+    case c10::kDouble: return static_cast<T>(*static_cast<const double*>(p));
+    case c10::kLong: return static_cast<T>(*static_cast<const int64_t*>(p));
+    case c10::kInt: return static_cast<T>(*static_cast<const int32_t*>(p));
+    case c10::kShort: return static_cast<T>(*static_cast<const int16_t*>(p));
+    case c10::kChar: return static_cast<T>(*static_cast<const int8_t*>(p));
+    case c10::kByte: return static_cast<T>(*static_cast<const uint8_t*>(p));
+    case c10::kBool: return static_cast<T>(*static_cast<const bool*>(p));
+    case c10::kUInt16: return static_cast<T>(*static_cast<const uint16_t*>(p));
+    case c10::kUInt32: return static_cast<T>(*static_cast<const uint32_t*>(p));
+    case c10::kUInt64: return static_cast<T>(*static_cast<const uint64_t*>(p));
+    case c10::kHalf: return static_cast<T>(static_cast<float>(*static_cast<const c10::Half*>(p)));
+    case c10::kBFloat16: return static_cast<T>(static_cast<float>(*static_cast<const c10::BFloat16*>(p)));
     default: throw Fault("bridge: a number of an unexpected dtype in a group");
   }
+}
+
+// number is the element of a tensor of one, converted as kernels convert it. Which
+// NaN becomes of one depends on how the conversion was compiled: that one is made by
+// libtorch.
+inline double number(const at::Tensor& t, c10::ScalarType to) {
+  const double x = to == c10::kFloat ? static_cast<double>(element<float>(t)) : element<double>(t);
+  return x == x || t.scalar_type() == to ? x : number(t.to(to), to);
 }
 
 // A Bench is what one thread needs to do a group: scratch memory, and the kernels
