@@ -114,7 +114,10 @@ func (f *freezer) attention(softmax *ir.Node, memory *memoryMap) (a *attention, 
 		return nil, "its scores are no product, scaled and masked"
 	}
 	f.asBatches(a, memory)
-	return a, a.fits(memory)
+	if why := a.fits(memory); why != "" {
+		return a, why
+	}
+	return a, f.hidesMore(a)
 }
 
 var safeSoftmax = ir.OverloadOf("aten::_safe_softmax")

@@ -45,16 +45,39 @@ func (a *attention) masked(m attentionMask) bool {
 	if m.kind != added && !(m.number <= hidden) {
 		return false
 	}
-	if m.kind != added && m.number > swallowed {
+	if m.kind != added {
 		// where a query sees nothing, all its scores are this number, but for what is done to them later
 		for _, later := range a.masks {
-			if later.kind == added || later.number != m.number && !math.IsInf(later.number, -1) {
+			switch {
+			case later.kind == added && m.number > swallowed:
+				return false
+			case later.kind != added && (m.lowered() || later.lowered()) && later.number != m.number && !math.IsInf(min(later.number, m.number), -1):
 				return false
 			}
 		}
 	}
 	a.masks = append(a.masks, m)
 	return true
+}
+
+// lowered reports whether the number that hides scores is lowered to the least one, so that scores
+// added to it change nothing.
+func (m *attentionMask) lowered() bool { return m.kind != added && m.number > swallowed }
+
+// hidesMore says why masks cannot be put together: what is added before a number hides scores, which
+// is lowered, must not be below it, as what hides places in a program that has two kinds of it.
+func (f *freezer) hidesMore(a *attention) string {
+	for i, m := range a.masks {
+		if m.kind != added {
+			continue
+		}
+		for _, later := range a.masks[:i] {
+			if later.lowered() && !f.isAbove(m.node, later.number/2/m.number) {
+				return fmt.Sprintf("what is added before scores become %v may be less than that", later.number)
+			}
+		}
+	}
+	return ""
 }
 
 // fits says why a mask cannot be given to the operator: it must not be larger than
@@ -394,6 +417,30 @@ func (b *maskBuilder) swallowing(mask *ir.Node, least float64) *ir.Node {
 func (f *freezer) isFinite(n *ir.Node) bool {
 	t, ok := f.constant(n)
 	return ok && holdsTrue(t, []string{"aten::isfinite", "aten::all"})
+}
+
+// isAbove reports whether a tensor is a constant of numbers above one that is negative, and -inf.
+func (f *freezer) isAbove(n *ir.Node, number float64) bool {
+	t, ok := f.constant(n)
+	if !ok || !(number < 0) {
+		return false
+	}
+	infinite, err := tensor("aten::isneginf", t)
+	if err != nil {
+		return false
+	}
+	defer infinite.Close()
+	above, err := tensor("aten::gt.Scalar", t, number)
+	if err != nil {
+		return false
+	}
+	defer above.Close()
+	all, err := tensor("aten::logical_or", infinite, above)
+	if err != nil {
+		return false
+	}
+	defer all.Close()
+	return holdsTrue(all, []string{"aten::all"})
 }
 
 // showsSome reports whether a mask is a constant that shows every query some place.

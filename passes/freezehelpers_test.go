@@ -3,6 +3,7 @@ package passes
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -72,7 +73,8 @@ func atenOf(t testing.TB, d ir.DType, body string, attrs map[string][]int, input
 	testenv.Libtorch(t)
 	require.NoError(t, libtorch.ManualSeed(0))
 	values := map[string]any{}
-	for name, sizes := range attrs {
+	for _, name := range slices.Sorted(maps.Keys(attrs)) { // each with the same elements every time
+		sizes := attrs[name]
 		x := randn(t, sizes...)
 		if len(sizes) > 1 && sizes[0] > 0 { // as layers begin, so that values stay of one magnitude
 			x = torch.Div(x, math.Sqrt(float64(x.Numel()/sizes[0])))

@@ -9,10 +9,10 @@ import (
 // restoreLayouts lays values out as they were wherever something depends on strides,
 // after packed nodes have begun to return channels last.
 func (f *freezer) restoreLayouts(packed map[*ir.Node]bool) error {
-	plain := map[*ir.Node]bool{} // packed nodes whose results are laid out again at once
+	plain := map[*ir.Node]bool{} // packed nodes whose results are laid out again at once, and whether they are yet
 	for {
 		m := mapMemory(f.module)
-		changed := f.otherLayouts(packed, plain)
+		changed := f.otherLayouts(packed)
 		var atSource []*ir.Node
 		var fixes []layoutFix
 		for n := range f.graph.Nodes() {
@@ -43,7 +43,7 @@ func (f *freezer) restoreLayouts(packed map[*ir.Node]bool) error {
 		if len(plain) == before {
 			return ir.Errorf(ir.ErrUnsupported, "the layout of %s cannot be restored", atSource[0])
 		}
-		if err := f.layOutSources(packed, plain); err != nil {
+		if err := f.layOutSources(plain); err != nil {
 			return err
 		}
 	}
@@ -97,7 +97,7 @@ type layoutFix struct {
 }
 
 // otherLayouts finds the values that may lie otherwise than noted.
-func (f *freezer) otherLayouts(packed, plain map[*ir.Node]bool) map[*ir.Node]bool {
+func (f *freezer) otherLayouts(packed map[*ir.Node]bool) map[*ir.Node]bool {
 	changed := map[*ir.Node]bool{}
 	for n := range f.graph.Nodes() {
 		if packed[n] {
@@ -125,7 +125,9 @@ func markSources(n *ir.Node, changed, packed, plain map[*ir.Node]bool) {
 		}
 		seen[n] = true
 		if packed[n] {
-			plain[n] = true
+			if _, known := plain[n]; !known {
+				plain[n] = false
+			}
 			return
 		}
 		for _, in := range n.Inputs() {
@@ -140,23 +142,13 @@ var contiguous = ir.OverloadOf("aten::contiguous")
 // ownLayout are operators whose results lie in rows whatever their operands do.
 var ownLayout = overloads("aten::contiguous aten::linear aten::addmm aten::mm aten::bmm aten::matmul aten::sym_size.int aten::native_layer_norm aten::layer_norm")
 
-// layOutSources puts copies behind packed nodes.
-func (f *freezer) layOutSources(packed, plain map[*ir.Node]bool) error {
-	for n := range plain {
-		if !packed[n] {
+// layOutSources puts a copy behind each packed node of plain that has none.
+func (f *freezer) layOutSources(plain map[*ir.Node]bool) error {
+	for n := range f.graph.Nodes() {
+		if laidOut, is := plain[n]; !is || laidOut {
 			continue
 		}
-		var readers []*ir.Node
-		for u := range n.Users() {
-			if u.Func() == contiguous {
-				readers = nil
-				break
-			}
-			readers = append(readers, u)
-		}
-		if readers == nil {
-			continue
-		}
+		plain[n] = true
 		format, _ := notedFormat(n)
 		c, err := f.call(n.Next(), n, "aten::contiguous", n)
 		if err != nil {

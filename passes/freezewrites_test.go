@@ -251,6 +251,10 @@ d = torch.ops.aten.detach.default(p)
 v = torch.ops.aten.transpose.int(p, 2, 3)
 e = torch.ops.aten.alias.default(a)
 return (a, p, d, v, e)`, map[string][]int{"w": {8, 8, 3, 3}}, [][]int{{2, 8, 6, 6}}, false},
+	{"a packed value and its own copy in rows are returned", `
+a = torch.ops.aten.conv2d.default(x, self.w, None, [1, 1], [1, 1])
+c = torch.ops.aten.contiguous.default(a)
+return (a, c)`, map[string][]int{"w": {8, 8, 3, 3}}, [][]int{{2, 8, 6, 6}}, false},
 	{"views of arguments and state are returned", `
 a = torch.ops.aten.view.default(x, [4, 8])
 b = torch.ops.aten.contiguous.default(x)
