@@ -175,7 +175,7 @@ func (p *layerer) spatial(x reference, s []int) {
 	case 0, 1, 2, 3:
 		weight, bias := p.parameter(0, append([]int{out, channels / groups}, k...)...), p.maybe(out)
 		name := fmt.Sprintf("aten::conv%dd", dims)
-		ok := false
+		var ok bool
 		switch p.n(4) {
 		case 0:
 			ok = p.call(name+".padding", x, weight, bias, p.each(dims, 1), oneOf(p.programmer, "same", "valid"), p.each(dims, 1, 1, 2), groups)

@@ -137,8 +137,6 @@ func markSources(n *ir.Node, changed, packed, plain map[*ir.Node]bool) {
 	walk(n)
 }
 
-var contiguous = ir.OverloadOf("aten::contiguous")
-
 // ownLayout are operators whose results lie in rows whatever their operands do.
 var ownLayout = overloads("aten::contiguous aten::linear aten::addmm aten::mm aten::bmm aten::matmul aten::sym_size.int aten::native_layer_norm aten::layer_norm")
 
