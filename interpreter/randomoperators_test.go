@@ -159,8 +159,14 @@ func (p *programmer) into(x, y reference) {
 	name := oneOf(p, "aten::add.out", "aten::mul.out", "aten::maximum.out", "aten::exp.out", "aten::matmul.out")
 	args := []any{p.values[x], p.values[y]}
 	operands := []ir.Arg{p.nodes[x], p.nodes[y]}
-	if name == "aten::exp.out" {
+	switch name {
+	case "aten::exp.out":
 		args, operands = args[:1], operands[:1]
+	case "aten::matmul.out": // which, into the memory of an operand, computes of what nobody has written
+		if !p.call("aten::zeros_like", z) {
+			return
+		}
+		z = p.last()
 	}
 	v, err := torch.Invoke(nil, ir.OverloadOf(name), append(args, torch.In(p.scope)), []torch.Kwarg{{Name: "out", Value: p.values[z]}})
 	if err == nil {
