@@ -23,7 +23,9 @@ func TestFreezeWithoutArithmetic(t *testing.T) {
 		{"dropout", "d = torch.ops.aten.dropout.default(x, 0.5, False)\nreturn torch.ops.aten.neg.default(d)", []string{"aten.neg"}},
 		{"dropout that trains", "d = torch.ops.aten.dropout.default(x, 0.0, True)\nreturn torch.ops.aten.neg.default(d)", []string{"aten.dropout", "aten.neg"}},
 		{"casts and views", "a = torch.ops.aten.to.dtype(x, torch.float32)\nb = torch.ops.aten.contiguous.default(a)\nc = torch.ops.aten.view.default(b, [4, 6])\nd = torch.ops.aten.clone.default(c)\nreturn torch.ops.aten.neg.default(d)",
-			[]string{"aten.neg"}},
+			[]string{"aten.contiguous", "aten.neg"}},
+		{"a copy in rows of rows", "a = torch.ops.aten.mm.default(x, self.w)\nb = torch.ops.aten.contiguous.default(torch.ops.aten.neg.default(a))\nreturn torch.ops.aten.neg.default(torch.ops.aten.view.default(b, [24]))",
+			[]string{"aten.mm", "aten.neg", "aten.view", "aten.neg"}},
 		{"a cast that does something", "a = torch.ops.aten.to.dtype(x, torch.float64)\nreturn torch.ops.aten.neg.default(a)", []string{"aten.to.dtype", "aten.neg"}},
 		{"a copy that is written", "a = torch.ops.aten.clone.default(x)\nv = torch.ops.aten.select.int(a, 0, 0)\nb = torch.ops.aten.zero_.default(v)\nreturn torch.ops.aten.neg.default(a)",
 			[]string{"aten.clone", "aten.select.int", "aten.zero_", "aten.neg"}},
@@ -47,6 +49,21 @@ func TestFreezeWithoutArithmetic(t *testing.T) {
 			frozen := freezes(t, gm, [][]*torch.Tensor{{x}}, WithoutRewrites("pack-linears"))
 			require.Zero(t, frozen.Report.Tolerance())
 			assert.Equal(t, tc.want, operatorsOf(frozen.Module), "%s\n%s", frozen.Report, frozen.Module.Graph())
+		})
+	}
+}
+
+// A program that lays its arguments out does so when it is frozen, though they lay so at export:
+// a caller may give others.
+func TestFreezeArgumentsThatLieOtherwise(t *testing.T) {
+	for _, lay := range []string{"contiguous.default(%s)", "clone.default(%s, memory_format=torch.contiguous_format)"} {
+		t.Run(lay, func(t *testing.T) {
+			testenv.Libtorch(t)
+			x, turned := randn(t, 4, 6), torch.Transpose(randn(t, 6, 4), 0, 1)
+			t.Cleanup(func() { turned.Close() })
+			laid := fmt.Sprintf(lay, "torch.ops.aten.neg.default(x)")
+			gm := aten(t, "a = torch.ops.aten."+laid+"\nreturn torch.ops.aten.view.default(a, [24])", nil, x)
+			freezes(t, gm, [][]*torch.Tensor{{x}, {turned}})
 		})
 	}
 }

@@ -23,7 +23,7 @@ var stridedViews = overloads("aten::view aten::_unsafe_view aten::reshape aten::
 
 var assertMetadata = ir.OverloadOf("aten::_assert_tensor_metadata")
 
-// dropIdentities takes out what returns its first argument as it is.
+// dropIdentities takes out what returns its first argument as it is, whatever the caller gives.
 func (f *freezer) dropIdentities() error {
 	m := mapMemory(f.module)
 	for n := range f.graph.Nodes() {
@@ -60,6 +60,10 @@ func (f *freezer) dropIdentities() error {
 				f.kept(n, "its memory is written, or is a result's")
 				continue
 			}
+			if laysOut(n) && laidByCaller(x) {
+				f.kept(n, "how %s lies is the caller's to say", x)
+				continue
+			}
 			if err := f.pass(n, x, n.Func().Op()+" changes nothing"); err != nil {
 				return err
 			}
@@ -74,6 +78,35 @@ func (f *freezer) dropIdentities() error {
 	}
 	return nil
 }
+
+// laysOut reports whether a copy says how its result lies, whatever its operand does.
+func laysOut(n *ir.Node) bool {
+	format, given := n.Kwarg("memory_format")
+	if n.Func() == contiguous {
+		return true
+	}
+	return given && format != ir.Arg(ir.None{}) && format != ir.Arg(ir.PreserveFormat)
+}
+
+// laidByCaller reports whether a value may lie otherwise than noted since an argument does, of which
+// strides are noted as they were at export: a caller may give others.
+func laidByCaller(x *ir.Node) bool {
+	seen := map[*ir.Node]bool{}
+	var follows func(*ir.Node) bool
+	follows = func(n *ir.Node) bool {
+		if n.Op() == ir.Placeholder {
+			return true
+		}
+		if seen[n] || ownLayout[n.Func()] || laysOut(n) || !anyStrides(n) {
+			return false
+		}
+		seen[n] = true
+		return slices.ContainsFunc(n.Inputs(), follows)
+	}
+	return follows(x)
+}
+
+var contiguous = ir.OverloadOf("aten::contiguous")
 
 var permutations = overloads("aten::permute aten::transpose.int aten::unsqueeze aten::squeeze.dim")
 
