@@ -145,12 +145,14 @@ func TestFreezeLeavesConvolutions(t *testing.T) {
 		{"written weight", "m = torch.ops.aten.mul_.Tensor(self.w, 1.0)\nreturn torch.ops.aten.conv2d.default(x, self.w)", "its weight is no constant"},
 		{"uneven padding", "return torch.ops.aten.conv2d.padding(x, self.even, None, [1, 1], 'same')", "its sizes are computed, or its padding is not the same on both sides"},
 		{"of float64", "return torch.ops.aten.conv2d.default(torch.ops.aten.to.dtype(x, torch.float64), torch.ops.aten.to.dtype(self.w, torch.float64))", "expected float32 or bfloat16, got torch.float64"},
+		{"channels by themselves in three dimensions, of bfloat16", "n = torch.ops.aten.to.dtype(torch.ops.aten.unsqueeze.default(x, 2), torch.bfloat16)\n" +
+			"return torch.ops.aten.conv3d.default(n, torch.ops.aten.to.dtype(self.d, torch.bfloat16), None, [2, 1, 1], [1, 2, 2], [1, 1, 1], 8)", "libtorch's packed kernel for channels by themselves"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			testenv.Libtorch(t)
 			x := randn(t, 2, 8, 10, 12)
-			gm := aten(t, tc.body, map[string][]int{"w": {8, 8, 3, 3}, "w1": {8, 8, 3}, "even": {8, 8, 2, 2}}, x)
+			gm := aten(t, tc.body, map[string][]int{"d": {16, 1, 3, 1, 2}, "w": {8, 8, 3, 3}, "w1": {8, 8, 3}, "even": {8, 8, 2, 2}}, x)
 			frozen := freezes(t, gm, [][]*torch.Tensor{{x}})
 			require.Zero(t, frozen.Report.Count("pack-convolutions"), "%s", frozen.Report)
 			require.Contains(t, frozen.Report.String(), "left: "+tc.why)
