@@ -31,14 +31,15 @@ func (p *Program) Freeze(ctx context.Context, opts ...passes.FreezeOption) (*pas
 	if p.interp == nil {
 		return nil, ir.Errorf(ir.ErrUnsupported, "Freeze: expected a program with its weights, got one that was opened to be looked at")
 	}
-	frozen, err := passes.Freeze(ctx, p.module, append(opts[:len(opts):len(opts)], passes.ReleaseOriginals(), passes.Idle(p.state.pager()))...)
+	frozen, err := passes.Freeze(ctx, p.module.Load(), append(opts[:len(opts):len(opts)], passes.ReleaseOriginals(), passes.Idle(p.state.pager()))...)
 	if err != nil {
 		_ = p.close()
 		return nil, err
 	}
-	p.module, p.frozen = frozen.Module, append(p.frozen, frozen)
-	p.interp = interpreter.New(p.module, p.config.running...)
-	p.state.prune(p.module)
+	p.module.Store(frozen.Module)
+	p.frozen = append(p.frozen, frozen)
+	p.interp = interpreter.New(frozen.Module, p.config.running...)
+	p.state.prune(frozen.Module)
 	return frozen.Report, nil
 }
 

@@ -174,7 +174,8 @@ func newProgram(path string, file *export.Program, c loadConfig) (*Program, erro
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{path: path, config: c, module: module, notes: file.Warnings}
+	p := &Program{path: path, config: c, notes: file.Warnings}
+	p.module.Store(module)
 	switch {
 	case !c.guards:
 		dropGuards(module)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/torchfx-go/torchfx/export"
 	"github.com/torchfx-go/torchfx/interpreter"
@@ -25,7 +26,7 @@ import (
 type Program struct {
 	path   string
 	config loadConfig
-	module *ir.GraphModule
+	module atomic.Pointer[ir.GraphModule] // Freeze sets another while others ask for it
 	interp *interpreter.Interpreter
 	guards *export.Guards // checked here where the graph does not call them itself
 	notes  []string
@@ -41,7 +42,7 @@ type Program struct {
 // before the output, and the guards on inputs are the call of _guards_fn. It is
 // the program's own: what is changed in it, the next run does. With [SignatureOnly]
 // there is none: it is nil.
-func (p *Program) Module() *ir.GraphModule { return p.module }
+func (p *Program) Module() *ir.GraphModule { return p.module.Load() }
 
 // Exported returns what the file says beside the graph: signature, calling
 // convention, ranges of dynamic sizes, extra files. Its graph is the lifted one
@@ -98,7 +99,7 @@ func (p *Program) Call(ctx context.Context, args []any, kwargs map[string]any) (
 	if p.guards == nil {
 		return p.interp.Call(ctx, args, kwargs)
 	}
-	leaves, err := p.module.Graph().ProcessInputs(args, kwargs)
+	leaves, err := p.module.Load().Graph().ProcessInputs(args, kwargs)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (p *Program) Compile(opts ...interpreter.PlanOption) (*interpreter.Plan, er
 	if p.guards != nil {
 		opts = append(opts[:len(opts):len(opts)], interpreter.PlanCheck(p.check))
 	}
-	return interpreter.Compile(p.module, opts...)
+	return interpreter.Compile(p.module.Load(), opts...)
 }
 
 // check asks the guards; a tensor that is closed is an error, too.
@@ -194,9 +195,9 @@ func (p *Program) Reset() error {
 	}
 	old := p.state
 	p.state = fresh
-	fresh.replace(p.module, old)
+	fresh.replace(p.module.Load(), old)
 	if p.frozen != nil {
-		fresh.prune(p.module)
+		fresh.prune(p.module.Load())
 	}
 	return old.close()
 }

@@ -100,11 +100,12 @@ func (p *Program) Save(path string, opts ...SaveOption) error {
 		return err
 	}
 	defer p.mu.RUnlock()
-	if p.module == nil {
+	module := p.module.Load()
+	if module == nil {
 		return ir.Errorf(ir.ErrUnsupported, "save %s: only the signature of the program was read", path)
 	}
 	own := []SaveOption{SavedFrom(p.state.file), func(c *saveConfig) { c.device = p.config.device }}
-	return Save(path, p.module, append(own, opts...)...)
+	return Save(path, module, append(own, opts...)...)
 }
 
 // program makes the program that is written of m.

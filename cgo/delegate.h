@@ -26,6 +26,7 @@ int32_t tfx_region_run(const tfx_delegate_api* api, tfx_delegate_class* shape, c
 // tfx_delegate_cancel sets the flag that a run reads.
 static inline void tfx_delegate_cancel(int32_t* flag) { __atomic_store_n(flag, 1, __ATOMIC_RELAXED); }
 
+static inline void tfx_region_retain(const tfx_delegate_api* api, void* region) { api->retain((tfx_delegate_region*)region); }
 static inline void tfx_region_release(const tfx_delegate_api* api, void* region) { api->release((tfx_delegate_region*)region); }
 static inline void tfx_class_release(const tfx_delegate_api* api, void* shape) { api->release_class((tfx_delegate_class*)shape); }
 static inline void tfx_region_tell_layouts(const tfx_delegate_api* api, const tfx_delegate_region* region, tfx_delegate_layouts* layouts) {

@@ -52,9 +52,23 @@ func (d *Delegate) Compile(p *delegate.Program, constants []*Tensor) (*Region, e
 	if err != nil {
 		return nil, err
 	}
-	r := &Region{delegate: d, inputs: p.Inputs()}
-	r.region = own(ptr, func(p unsafe.Pointer) { releaseRegion(d, p) })
-	return r, nil
+	return newRegion(d, ptr, p.Inputs()), nil
+}
+
+// newRegion takes a reference over.
+func newRegion(d *Delegate, ptr unsafe.Pointer, inputs int) *Region {
+	return &Region{delegate: d, inputs: inputs, region: own(ptr, func(p unsafe.Pointer) { releaseRegion(d, p) })}
+}
+
+// Share returns the region once more, to be closed by itself: what was compiled, which
+// does not change, goes with the last of them.
+func (r *Region) Share() (shared *Region, err error) {
+	err = r.region.use("region", func(ptr unsafe.Pointer) error {
+		C.tfx_region_retain(r.delegate.api, ptr)
+		shared = newRegion(r.delegate, ptr, r.inputs)
+		return nil
+	})
+	return shared, err
 }
 
 func compileWords(d *Delegate, words, constants []int64, n int) (unsafe.Pointer, error) {
@@ -118,13 +132,19 @@ func tensorWords(tensors []*Tensor) ([]int64, error) {
 // Close gives the region back; what was prepared of it lives on. A second Close
 // does nothing. The error is always nil.
 func (r *Region) Close() error {
-	r.bridging.Lock()
+	r.bridging.Lock() // until both are closed: a run that comes between would open the first again
+	defer r.bridging.Unlock()
 	if r.bridged != nil {
 		_ = r.bridged.Close()
+		r.bridged = nil
 	}
-	r.bridging.Unlock()
 	r.region.close()
 	return nil
+}
+
+// Closed reports whether the region was given back.
+func (r *Region) Closed() bool {
+	return r.region.use("region", func(unsafe.Pointer) error { return nil }) != nil
 }
 
 // Pointer is the region's address (tfx_delegate_region), for the bridge, which

@@ -96,8 +96,8 @@ func (r *Run) callDelegated(path string, d *Delegated, args []any, kwargs []torc
 	return r.callModule(path, d.twin, args, kwargs)
 }
 
-// delegated lowers the call of a region to one step. It reports false where the twin
-// is to be lowered.
+// delegated lowers the call of a region to one step, of one that is closed to an error as
+// in a run. It reports false where the twin is to be lowered.
 func (lw *lowerer) delegated(path string, d *Delegated, args []operand, kwargs []keyword) (operand, bool) {
 	if len(kwargs) > 0 || lw.goOnly || !delegable(&lw.modes[lw.mode]) {
 		return nil, false
@@ -106,6 +106,9 @@ func (lw *lowerer) delegated(path string, d *Delegated, args []operand, kwargs [
 		if _, isCell := a.(cellOf); !isCell {
 			return nil, false
 		}
+	}
+	if d.region.Closed() {
+		return lw.fails(ir.Errorf(ir.ErrClosed, "region: it is closed")), true
 	}
 	tainted := slices.ContainsFunc(args, lw.tainted)
 	twin := lw.keeper.module(d.twin)
