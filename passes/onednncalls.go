@@ -184,7 +184,11 @@ func readBatchNorm(c *regionCall) func(*regionWriter) delegate.Value {
 		if w.err != nil {
 			return delegate.None
 		}
-		return w.program.Add(w.program.Binary(delegate.Mul, w.value(x), per(scale)), per(shift))
+		scaled := w.program.Binary(delegate.Mul, w.apartFrom(x), per(scale))
+		if maybePixel(x) {
+			scaled = w.apart(scaled, rank(x))
+		}
+		return w.program.Add(scaled, per(shift))
 	}
 }
 

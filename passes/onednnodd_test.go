@@ -96,3 +96,29 @@ func TestOneDNNCancelledWhilePreparing(t *testing.T) {
 		closeEach(got)
 	}
 }
+
+// Arithmetic for each channel after another, a batch norm among it, on images of one pixel,
+// of which oneDNN's kernel of both gives something else where there are several.
+func TestOneDNNPixels(t *testing.T) {
+	const norm = "torch.ops.aten.batch_norm.default(x, self.g, self.b, self.m, self.var, False, 0.1, 1e-05, True)"
+	const back = "\nc = torch.ops.aten.conv2d.default(n, self.w, self.b)\nreturn (n, c)"
+	for name, body := range map[string]string{
+		"norm":                 "n = " + norm,
+		"norm of a pool":       "p = torch.ops.aten.adaptive_avg_pool2d.default(y, [1, 1])\nn = torch.ops.aten.batch_norm.default(p, self.g, self.b, self.m, self.var, False, 0.1, 1e-05, True)",
+		"scaled and shifted":   "n = torch.ops.aten.add.Tensor(torch.ops.aten.mul.Tensor(x, self.ch), self.ch2)",
+		"with relu between":    "n = torch.ops.aten.add.Tensor(torch.ops.aten.relu.default(torch.ops.aten.mul.Tensor(x, self.ch)), self.ch2)",
+		"behind full ones":     "n = torch.ops.aten.mul.Tensor(torch.ops.aten.add.Tensor(torch.ops.aten.mul.Tensor(x, x), self.ch2), self.ch)",
+		"shifted first":        "n = torch.ops.aten.mul.Tensor(self.ch, torch.ops.aten.add.Tensor(self.ch2, x))",
+		"norm behind a scale":  "s = torch.ops.aten.mul.Tensor(x, self.ch)\nn = torch.ops.aten.batch_norm.default(s, self.g, self.b, self.m, self.var, False, 0.1, 1e-05, True)",
+		"scale behind a norm":  "n = torch.ops.aten.mul.Tensor(" + norm + ", self.ch)",
+		"behind a convolution": "o = torch.ops.aten.conv2d.default(x, self.w, self.b)\nn = torch.ops.aten.sub.Tensor(torch.ops.aten.mul.Tensor(o, self.ch), self.ch2)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := onednn(t)
+			x, y := randn(t, 2, 8, 1, 1), randn(t, 2, 8, 6, 6)
+			gm := aten(t, body+back, map[string][]int{"g": {8}, "b": {8}, "m": {8}, "var": {8}, "w": {8, 8, 1, 1}, "ch": {8, 1, 1}, "ch2": {8, 1, 1}}, x, y)
+			frozen := freezes(t, gm, [][]*torch.Tensor{{x, y}, {randn(t, 5, 8, 1, 1), randn(t, 5, 8, 6, 6)}, {randn(t, 1, 8, 1, 1), randn(t, 1, 8, 3, 4)}}, FreezeDelegate(d), OnlyRewrites("delegate"))
+			assert.Len(t, frozen.Report.Regions, 1)
+		})
+	}
+}
