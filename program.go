@@ -111,7 +111,7 @@ func (p *Program) Call(ctx context.Context, args []any, kwargs map[string]any) (
 
 // RunFlat calls the program on its flat inputs, the leaves of its arguments in
 // order, and returns the leaves of its result. Ownership and errors are those of
-// [Program.Run].
+// [Program.Run], but for the number of leaves, which package interpreter explains.
 func (p *Program) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
 	if err := p.enterRun("RunFlat"); err != nil {
 		return nil, err
@@ -206,6 +206,9 @@ func (p *Program) Reset() error {
 // are going on; later ones fail. Tensors that runs returned stay valid, also
 // where they share memory with the state. A second Close does nothing.
 func (p *Program) Close() error {
+	if p == nil {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

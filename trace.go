@@ -36,6 +36,9 @@ func ReplacePattern(gm *ir.GraphModule, pattern, replacement any) ([]rewriter.Ma
 // makes one for each match. Follows
 // torch.fx.subgraph_rewriter.replace_pattern_with_filters.
 func ReplacePatternWithFilters(gm *ir.GraphModule, pattern, replacement any, opts ...rewriter.Option) ([]rewriter.Replaced, error) {
+	if gm == nil {
+		return nil, ir.Errorf(ir.ErrInput, "replace: expected a graph module, got nil")
+	}
 	p, err := traced(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)

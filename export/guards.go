@@ -1,7 +1,9 @@
 package export
 
 import (
+	"errors"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -107,7 +109,8 @@ func (g *Guards) Names() []string {
 // Check looks at the flat inputs of a call, in the order of the program's
 // InSpec. Tensors answer Shape and DType; numbers are int, int64 or float64;
 // nil is None. It returns an error of class ir.ErrInput that names every input
-// and dimension that does not fit, or nil.
+// and dimension that does not fit, or nil. A tensor that panics with an error of
+// class ir.ErrClosed is named in an error of that class.
 func (g *Guards) Check(leaves []any) error {
 	c := checking{Guards: g, leaves: leaves}
 	if len(leaves) != len(g.inputs) {
@@ -167,10 +170,18 @@ func (c *checking) input(i int, in *guardInput) {
 			c.fail("%s: expected a tensor, got %s", in.name, typeName(leaf))
 			return
 		}
-		if d := t.DType(); d != in.dtype && c.checks&CheckDTypes != 0 {
+		if v := reflect.ValueOf(leaf); v.Kind() == reflect.Pointer && v.IsNil() {
+			c.fail("%s: expected a tensor, got a nil %T", in.name, leaf)
+			return
+		}
+		shape, d, open := ask(t)
+		if !open {
+			c.faults.add(ir.ErrClosed, "%s: expected an open tensor, got one that is closed", in.name)
+			return
+		}
+		if d != in.dtype && c.checks&CheckDTypes != 0 {
 			c.fail("%s: expected dtype %s, got %s", in.name, in.dtype, d)
 		}
-		shape := t.Shape()
 		if len(shape) != len(in.dims) {
 			c.fail("%s: expected %d dimensions, got %d", in.name, len(in.dims), len(shape))
 			return
@@ -179,6 +190,18 @@ func (c *checking) input(i int, in *guardInput) {
 			c.dim(in, dimAt{i, d}, &in.dims[d], int64(n))
 		}
 	}
+}
+
+// ask returns what a tensor answers, or that it is closed.
+func ask(t shaped) (shape []int, dtype ir.DType, open bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			if err, ok := p.(error); !ok || !errors.Is(err, ir.ErrClosed) {
+				panic(p)
+			}
+		}
+	}()
+	return t.Shape(), t.DType(), true
 }
 
 // dim checks one number against what is known before all inputs were seen.

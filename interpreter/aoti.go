@@ -124,6 +124,9 @@ func (p *Compiled) Call(ctx context.Context, args []any, kwargs map[string]any) 
 // RunFlat gives the program its inputs as they are, and returns the leaves of the
 // result.
 func (p *Compiled) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
+	if err := given(ctx); err != nil {
+		return nil, err
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, ir.Errorf(ir.ErrCancelled, "%s: stopped before the run: %w", p.path, err)
 	}

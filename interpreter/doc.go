@@ -30,11 +30,15 @@
 //
 // Ask for the class with errors.Is; classes are those of package ir.
 //
-//	ir.ErrInput      arguments are too few or too many, or guards refuse them: the caller's fault
+//	ir.ErrInput      arguments are too few or too many, guards refuse them, or the context is nil: the caller's fault
 //	ir.ErrCancelled  the context was over, before or between two steps; errors.Is finds the context's own error as well
 //	ir.ErrClosed     the plan, the program or a tensor was closed before
 //	ir.ErrMissing    libtorch is not set up, or the device is not there
 //	ir.ErrRuntime    an operator failed, with libtorch's text; other classes are those of Python's exceptions
+//
+// RunFlat does not count its leaves, as torch.fx's Interpreter does not: a placeholder
+// that gets none fails, of class ir.ErrRuntime, and those that are too many are not
+// looked at.
 //
 // What fails in a node is a [*NodeError]: its text names the node, shows its arguments,
 // and ends with the line of Python that the node came from. Nothing panics over this
@@ -114,6 +118,11 @@
 // A Plan has handles of the module's tensors: it goes on working when the program that
 // it was made of is closed, and does not see later changes of the graph. Close frees it
 // once the runs that are going on have ended; results stay valid.
+//
+// A service that changes its model while it runs keeps the plan in an
+// atomic.Pointer: it makes and warms the next one, swaps them, and closes the old one.
+// Who took the old one just before gets an error of class ir.ErrClosed, without having
+// run anything, and takes the pointer's plan anew.
 //
 // # Devices
 //

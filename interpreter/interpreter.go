@@ -116,6 +116,9 @@ func (in *Interpreter) RunFlat(ctx context.Context, leaves []any) ([]any, error)
 // over: the list is emptied and each tensor in it closed after its last use. It
 // takes nothing when there are not as many values as placeholders.
 func (in *Interpreter) RunBoxed(ctx context.Context, args *[]any) (any, error) {
+	if err := given(ctx); err != nil {
+		return nil, err
+	}
 	g := in.currentGraph()
 	n := len(g.Find(ir.Placeholder, nil))
 	if len(*args) != n {
@@ -150,6 +153,9 @@ func (in *Interpreter) currentGraph() *ir.Graph {
 }
 
 func (in *Interpreter) run(ctx context.Context, mode libtorch.Mode, g *ir.Graph, args []any, kwargs map[string]any, o Options) (any, error) {
+	if err := given(ctx); err != nil {
+		return nil, err
+	}
 	if !o.RawIO {
 		var err error
 		if args, err = g.ProcessInputs(args, kwargs); err != nil {
@@ -170,6 +176,14 @@ func (in *Interpreter) run(ctx context.Context, mode libtorch.Mode, g *ir.Graph,
 		return out, err
 	}
 	return processOutputs(g, out)
+}
+
+// given refuses a nil context, which a run could not look at.
+func given(ctx context.Context) error {
+	if ctx == nil {
+		return ir.Errorf(ir.ErrInput, "run: expected a context, got nil")
+	}
+	return nil
 }
 
 // pyValues are the values of a run with containers of Go as Python's, see

@@ -24,7 +24,7 @@ func (f interpreterOption) interpreter(in *Interpreter) { f(in) }
 func (f planOption) plan(c *planConfig)                 { f(c) }
 func (f aotiOption) aoti(c *aotiConfig)                 { f(c) }
 
-// WithThreads sets how many threads one kernel may use (intra-op); n is at least 1.
+// WithThreads sets how many threads one kernel may use (intra-op), 1 to 1024; less is 1.
 // Default: 1, since runs are parallel already and sums depend on the number.
 func WithThreads(n int) interface {
 	Option
@@ -40,7 +40,7 @@ func (n threads) interpreter(in *Interpreter) { in.mode.Threads = int(n) }
 func (n threads) plan(c *planConfig)          { c.mode.Threads = int(n) }
 func (n threads) aoti(c *aotiConfig)          { c.threads = int(n) }
 
-// WithWorkers sets how many runs may go on at once; n is at least 1. Each has memory of
+// WithWorkers sets how many runs may go on at once; less than 1 is 1. Each has memory of
 // its own for intermediate results, so that this bounds it. Others wait for their turn;
 // those of a Plan until their context is over. Default: for a Plan no bound but the
 // operators that may run at once in the process ([libtorch.SetSlots]), for a package of

@@ -97,6 +97,9 @@ func PlanCheck(check func(leaves []any) error) PlanOption {
 // fail in a run, an operator that libtorch lacks or an attribute that is missing,
 // is reported at once. It needs libtorch.
 func Compile(m *ir.GraphModule, opts ...PlanOption) (*Plan, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "compile: expected a graph module, got nil")
+	}
 	c := planConfig{fusion: libtorch.PlanFuse}
 	c.mode.Threads = 1
 	for _, o := range opts {
@@ -274,9 +277,12 @@ func (p *Plan) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
 
 // Close frees the plan's memory once the runs that are going on have ended; later
 // ones fail with an error of class ir.ErrClosed. Results stay valid. A second Close
-// does nothing. The error is always nil. A plan that is lost without it is freed by
+// does nothing, nor does one of a nil plan. The error is always nil. A plan that is lost without it is freed by
 // the collector.
 func (p *Plan) Close() error {
+	if p == nil {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -300,6 +306,9 @@ func (p *Plan) Close() error {
 
 // run runs the plan on one value per placeholder.
 func (p *Plan) run(ctx context.Context, args []any) (any, error) {
+	if err := given(ctx); err != nil {
+		return nil, err
+	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if err := p.admit(args); err != nil {

@@ -221,6 +221,9 @@ func (p *Plan) Warmup(ctx context.Context, args ...any) error {
 	if err != nil {
 		return err
 	}
+	if err := given(ctx); err != nil {
+		return err
+	}
 	if p.device == nil {
 		for range 2 {
 			out, err := p.run(ctx, leaves)

@@ -92,15 +92,20 @@ func (d Device) Kind() DeviceKind { return d.kind }
 // Index returns the index, or -1 where none was given.
 func (d Device) Index() int { return int(d.index) - 1 }
 
-// C10 returns the numbers that c10::Device uses.
-func (d Device) C10() (kind, index int) { return int(deviceKinds[d.kind].c10), d.Index() }
+// C10 returns the numbers that c10::Device uses; kind is -1 for one that is unknown.
+func (d Device) C10() (kind, index int) {
+	if d.kind >= numDeviceKinds {
+		return -1, d.Index()
+	}
+	return int(deviceKinds[d.kind].c10), d.Index()
+}
 
 // String returns what Python's str does: "cuda:0".
 func (d Device) String() string {
 	if d.Index() < 0 {
-		return deviceKinds[d.kind].name
+		return d.kind.String()
 	}
-	return deviceKinds[d.kind].name + ":" + strconv.Itoa(d.Index())
+	return d.kind.String() + ":" + strconv.Itoa(d.Index())
 }
 
 // String returns "cpu", "cuda" and so on.

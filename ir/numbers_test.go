@@ -157,3 +157,11 @@ func TestMemoryFormatNumbers(t *testing.T) {
 	_, err = ParseMemoryFormat("torch.nchw")
 	require.ErrorIs(t, err, ErrUnsupported)
 }
+
+func TestUnknownDeviceKind(t *testing.T) {
+	d := NewDevice(numDeviceKinds, 1)
+	assert.Equal(t, "device kind 20:1", d.String())
+	kind, index := d.C10()
+	assert.Equal(t, -1, kind)
+	assert.Equal(t, 1, index)
+}

@@ -29,7 +29,7 @@ def forward(self, x, y):
 	//     %add : [num_users=1] = call_function[target=operator.add](args = (%x, %y), kwargs = {})
 	//     %linear : [num_users=1] = call_module[target=linear](args = (%add,), kwargs = {})
 	//     return linear
-	// code, line 2, column 12: expected a literal, got a call of "torch.relu"
+	// code, line 2, column 12: expected a local or a literal, got a call of "torch.relu"; a call has a line of its own: y = torch.relu(…)
 }
 
 // The code of a module says what its graph is, with the globals that it names.

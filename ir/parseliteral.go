@@ -362,7 +362,7 @@ func (p *parser) constructor(t token, name string) (Arg, error) {
 	}
 	object := p.called(t, name, kwargs != nil)
 	if !p.isClass(object) {
-		return nil, p.failAt(t.pos, "a literal", "a call of "+quoted(name))
+		return nil, p.failAt(t.pos, "a local or a literal", "a call of "+quoted(name)+"; a call has a line of its own: y = "+name+"(…)")
 	}
 	return p.namedTuple(t, name, object, args, kwargs)
 }

@@ -254,6 +254,12 @@ func (r *FreezeReport) String() string {
 // Errors: an unknown rewrite is of class ir.ErrKey, a context that is over of class
 // ir.ErrCancelled; others are those of Lower and of operators that failed.
 func Freeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) (*Frozen, error) {
+	switch {
+	case ctx == nil:
+		return nil, ir.Errorf(ir.ErrInput, "freeze: expected a context, got nil")
+	case m == nil:
+		return nil, ir.Errorf(ir.ErrInput, "freeze: expected a graph module, got nil")
+	}
 	f := &freezer{ctx: ctx, on: map[string]bool{}, choices: processChoices, threads: 1, delegate: onednnOfSetUp, report: &FreezeReport{}}
 	for _, r := range rewrites {
 		f.on[r.Name] = !r.Off

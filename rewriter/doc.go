@@ -9,6 +9,11 @@
 //		"def forward(self, x):\n    y = torch.add(x, 0)\n    return y",
 //		"def forward(self, x):\n    return x")
 //
+// Code text has one call a line, each with a name for its result, as generated code
+// has it. Targets are compared as they are: a program of torch.export calls operators
+// of ATen, so a pattern for it says torch.ops.aten.relu.default, where torch.relu
+// matches nothing. No match is no error: look at how many came back.
+//
 // Without options a pattern matches what torch.fx's SubgraphMatcher matches, in
 // the same order; [NewMatcher] lists the rules. Options look further:
 // [LooseArguments] compares calls by the parameters of the operator,

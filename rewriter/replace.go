@@ -50,6 +50,9 @@ func ReplacePattern(m *ir.GraphModule, pattern, replacement any) ([]Match, error
 // Each match is replaced as a whole or not at all. On error the returned slice
 // lists what was replaced before it.
 func Replace(m *ir.GraphModule, pattern any, opts ...Option) ([]Replaced, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "replace: expected a graph module, got nil")
+	}
 	c := configure(opts)
 	if c.matchOutput || c.overlapping {
 		return nil, ir.Errorf(ir.ErrValue, "replace: expected matches that can be replaced one by one, got MatchOutput or Overlapping")

@@ -13,6 +13,13 @@ func From[T Element](data []T, shape ...int) (*Tensor, error) {
 	if len(shape) == 0 {
 		shape = []int{len(data)}
 	}
+	n, err := numelOf(shape, DTypeOf[T]())
+	if err == nil && n != len(data) {
+		err = ir.Errorf(ir.ErrValue, "shape %v: expected %d elements, got %d", shape, n, len(data))
+	}
+	if err != nil {
+		return nil, failed("From", nil, nil, err)
+	}
 	return FromBytes(DTypeOf[T](), shape, bytesOf(data))
 }
 
