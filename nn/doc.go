@@ -43,7 +43,7 @@
 // [StateDict] has Python's keys in Python's order, and [LoadStateDict] Python's
 // messages. [Repr] is repr(module) byte for byte, [Attribute] an argument of a
 // layer's constructor by its Python name. [Train] switches dropout and batch
-// statistics; a module starts in training mode, as in Python.
+// statistics; a module starts in training mode, as in Python, and Train(m, false) is eval().
 //
 // Package initialize is torch.nn.init. A model's own parameters should be marked by
 // [NewParameter]: gradients are not
