@@ -41,12 +41,20 @@ type PlanGroup struct {
 	Stages  []PlanStage
 }
 
-// A PlanStage is a part of a group: operators whose values go from one to the next
-// in registers, or one kernel of libtorch.
+// A PlanStage is a part of a group.
 type PlanStage struct {
-	Kernel bool
-	Ops    int
+	Kind PlanStageKind
+	Ops  int // operators
 }
+
+// A PlanStageKind is how a stage is done.
+type PlanStageKind int
+
+const (
+	PlanInRegisters PlanStageKind = iota // values go from one operator to the next in registers
+	PlanKernel                           // one kernel of libtorch
+	PlanNearest                          // to the nearest float, and by the kernel where that is in doubt
+)
 
 // Class tells what inputs the runs of the class have, in their order: dtypes, sizes, and
 // strides that are not those of rows; and on how many threads kernels run.
@@ -182,7 +190,7 @@ func (p *Plan) Layouts() ([]PlanLayout, error) {
 			g.Blocks, g.Block, g.Scratch = number(), number(), number()
 			g.Stages = make([]PlanStage, number())
 			for j := range g.Stages {
-				g.Stages[j] = PlanStage{Kernel: number() != 0, Ops: number()}
+				g.Stages[j] = PlanStage{Kind: PlanStageKind(number()), Ops: number()}
 			}
 		}
 	}

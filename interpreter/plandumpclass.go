@@ -126,9 +126,12 @@ func (p *Plan) dumpGroup(b *strings.Builder, g libtorch.PlanGroup) {
 		names = append(names, fmt.Sprintf("%d:%s", s, p.steps[s].site.path()))
 	}
 	for _, s := range g.Stages {
-		if s.Kernel {
+		switch s.Kind {
+		case libtorch.PlanKernel:
 			stages = append(stages, "kernel")
-		} else {
+		case libtorch.PlanNearest:
+			stages = append(stages, "nearest float, kernel where in doubt")
+		default:
 			stages = append(stages, fmt.Sprintf("%d in registers", s.Ops))
 		}
 	}

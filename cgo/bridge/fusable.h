@@ -41,6 +41,12 @@ inline const LaneRule* lanes_for(const Overload& o, const Point& p) {
   return rule;
 }
 
+// nearest_for is how a step is done to the nearest float, null where it is not.
+inline const Nearest* nearest_for(const Overload& o, const Point& p) {
+  if (!p.direct || p.readings.size() != 1 || p.shape.dtype != c10::kFloat || p.readings[0].shape.dtype != c10::kFloat) return nullptr;
+  return nearest(o.op->handle.schema().name());
+}
+
 // even names the operators whose kernels give the same bits for an element
 // wherever it lies, so that blocks and the split between threads do not matter.
 inline bool even(const std::string& name) {
@@ -63,7 +69,7 @@ inline bool fails(const std::string& name, c10::ScalarType dtype) {
 // is_even is even for a step.
 inline bool is_even(const Overload& o, const Point& p) {
   const LaneRule* const lane = lanes_for(o, p);
-  if (lane == nullptr) return even(o.op->handle.schema().name());
+  if (lane == nullptr) return nearest_for(o, p) != nullptr || even(o.op->handle.schema().name());
   return lane->code != Lane::Maximum && lane->code != Lane::Minimum && !exponential(lane->code);  // which NaN they give
 }
 

@@ -25,7 +25,7 @@ class Fuser {
     for (size_t i = 0; i < plan_.steps.size(); i++) {
       if (joins_[i]) close_all();  // another run may come here past the steps before
       int32_t p = by_step_[i];
-      if (p >= 0 && builder_.lanes_for(points_[p]) == nullptr && plan_.fusion != Fusion::kAll && !outgrows(points_[p].readings[0].shape)) p = -1;
+      if (p >= 0 && !builder_.gains(points_[p]) && plan_.fusion != Fusion::kAll && !outgrows(points_[p].readings[0].shape)) p = -1;
       if (p >= 0 && points_[p].reduces == 0) {
         join(p);
       } else if (p < 0 || !reduce(p)) {
@@ -154,7 +154,7 @@ class Fuser {
   // add makes a group of points, unless they cannot be one.
   bool add(const std::vector<int32_t>& points) {
     Group group;
-    if (points.size() < 2 || !builder_.build(group, points)) return false;
+    if (points.empty() || (points.size() == 1 && !builder_.gains_alone(points_[points[0]])) || !builder_.build(group, points)) return false;
     done_.push_back(std::move(group));
     return true;
   }

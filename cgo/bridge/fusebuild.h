@@ -18,7 +18,10 @@ class GroupBuilder {
  public:
   GroupBuilder(const Plan& plan, const std::vector<Point>& points) : plan_(plan), points_(points), readers_(plan.slots) { count_readers(); }
 
-  const LaneRule* lanes_for(const Point& p) const { return tfx::lanes_for(overload(p), p); }
+  // gains reports whether a step is faster in a group because of how it is done there,
+  // and gains_alone whether it is in one of its own.
+  bool gains(const Point& p) const { return lanes_for(overload(p), p) != nullptr || nearest_for(overload(p), p) != nullptr; }
+  bool gains_alone(const Point& p) const { return nearest_for(overload(p), p) != nullptr && p.shape.count() >= kAlone; }
 
   // build fills a group with members, which are points in the order of their steps. It
   // reports false where they cannot be one, or are no faster as one.
@@ -66,6 +69,8 @@ class GroupBuilder {
   }
 
  private:
+  static constexpr int64_t kAlone = 1024;  // elements
+
   // A Value is what a member makes.
   struct Value {
     int32_t output = -1;
@@ -168,10 +173,13 @@ class GroupBuilder {
       busy.push_back(until);
       return base + static_cast<int32_t>(busy.size()) - 1;
     };
-    const auto lane_of = [&](size_t m) -> const LaneRule* { return lanes_for(points_[members[m]]); };
-    // Inputs that are broadcast or strided are spread out before lanes read them.
+    const auto lane_of = [&](size_t m) { return lanes_for(overload(points_[members[m]]), points_[members[m]]); };
+    const auto nearest_of = [&](size_t m) { return nearest_for(overload(points_[members[m]]), points_[members[m]]); };
+    const auto memory = [&](const Source& s) { return s.value >= 0 ? values[s.value].memory : g.inputs[s.input].spread >= 0 ? g.inputs[s.input].spread : s.input; };
+    // Inputs that are broadcast or strided are spread out before they are read by what is
+    // no kernel.
     for (size_t m = 0; m < members.size(); m++) {
-      if (lane_of(m) == nullptr) continue;
+      if (lane_of(m) == nullptr && nearest_of(m) == nullptr) continue;
       for (const Source& s : sources[m]) {
         if (s.input < 0) continue;
         Input& in = g.inputs[s.input];
@@ -192,12 +200,17 @@ class GroupBuilder {
         Stage stage;
         stage.step = p.step;
         stage.overload = p.overload;
-        stage.args.assign(overload(p).args.size(), -1);
-        stage.dtypes.assign(stage.args.size(), c10::ScalarType::Undefined);
-        for (size_t r = 0; r < p.readings.size(); r++) {
-          const Source& s = sources[i][r];
-          stage.args[p.readings[r].arg] = s.input >= 0 ? s.input : values[s.value].memory;
-          stage.dtypes[p.readings[r].arg] = p.readings[r].shape.dtype;
+        stage.nearest = nearest_of(i);
+        if (stage.nearest != nullptr) {
+          stage.from = memory(sources[i][0]);
+        } else {
+          stage.args.assign(overload(p).args.size(), -1);
+          stage.dtypes.assign(stage.args.size(), c10::ScalarType::Undefined);
+          for (size_t r = 0; r < p.readings.size(); r++) {
+            const Source& s = sources[i][r];
+            stage.args[p.readings[r].arg] = s.input >= 0 ? s.input : values[s.value].memory;
+            stage.dtypes[p.readings[r].arg] = p.readings[r].shape.dtype;
+          }
         }
         stage.result = v.memory;
         stage.made = p.shape.dtype;
@@ -218,7 +231,6 @@ class GroupBuilder {
         stage.numbers.push_back({static_cast<int32_t>(stage.lanes.size()), input});
         emit(code);
       };
-      const auto memory = [&](const Source& s) { return s.value >= 0 ? values[s.value].memory : g.inputs[s.input].spread >= 0 ? g.inputs[s.input].spread : s.input; };
       const auto scalar = [&](const Source& s) { return s.input >= 0 && g.inputs[s.input].scalar; };
       const auto is_held = [&](const Source& s) { return s.value >= 0 && s.value == held; };
       const auto load = [&](const Source& s) {

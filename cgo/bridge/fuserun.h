@@ -14,19 +14,6 @@
 
 namespace tfx {
 
-// lanes are the loops that go with the kernels that libtorch has chosen.
-inline const Lanes& lanes() {
-#if defined(__x86_64__)
-  static const Lanes* const chosen = [] {
-    const std::string name = at::get_cpu_capability();
-    return name == "AVX512" ? &lanes_AVX512 : name == "AVX2" ? &lanes_AVX2 : &lanes_DEFAULT;
-  }();
-  return *chosen;
-#else
-  return lanes_DEFAULT;
-#endif
-}
-
 // element is what a tensor of one holds, as a T.
 template <class T>
 T element(const at::Tensor& t) {
@@ -68,7 +55,7 @@ class Bench {
     for (const Stage& s : g.stages) {
       lanes_.push_back(s.lanes);
       calls_.emplace_back();
-      if (s.dtype != c10::ScalarType::Undefined) continue;
+      if (s.dtype != c10::ScalarType::Undefined || s.nearest != nullptr) continue;
       calls_.back().overload = &plan.steps[s.step].overloads[s.overload];
       for (const Operand& a : calls_.back().overload->args) calls_.back().args.push_back(a.value);
       if (s.reduces != 0) {  // of rows as blocks have them
@@ -128,7 +115,12 @@ class Bench {
       switch (s.dtype) {
         case c10::kFloat: lanes().f32(lanes_[i].data(), static_cast<int64_t>(lanes_[i].size()), at_.data(), rows * g_.inner); break;
         case c10::kDouble: lanes().f64(lanes_[i].data(), static_cast<int64_t>(lanes_[i].size()), at_.data(), rows * g_.inner); break;
-        default: kernel(s, calls_[i], rows, stack);
+        default:
+          if (s.nearest != nullptr) {
+            nearest_.run(*s.nearest, reinterpret_cast<const float*>(at_[s.from]), reinterpret_cast<float*>(at_[s.result]), rows * g_.inner);
+          } else {
+            kernel(s, calls_[i], rows, stack);
+          }
       }
     }
   }
@@ -230,6 +222,7 @@ class Bench {
   c10::DataPtr scratch_;
   std::vector<std::vector<LaneOp>> lanes_;
   std::vector<Call> calls_;
+  NearestRun nearest_;
 };
 
 // A GroupRun is what a frame keeps of a group.

@@ -14,7 +14,7 @@
 
 #include <vector>
 
-#include "lanes.h"
+#include "nearest.h"
 
 namespace tfx {
 
@@ -74,7 +74,7 @@ struct Number {
   int32_t input;
 };
 
-// A Stage is lanes, or one kernel.
+// A Stage is lanes, or one kernel, or what is done to the nearest float.
 struct Stage {
   c10::ScalarType dtype = c10::ScalarType::Undefined;  // of lanes
   std::vector<LaneOp> lanes;
@@ -84,7 +84,9 @@ struct Stage {
   std::vector<c10::ScalarType> dtypes;
   int32_t result = 0;
   c10::ScalarType made = c10::ScalarType::Undefined;
-  int64_t reduces = 0;  // as of the point
+  int64_t reduces = 0;               // as of the point
+  const Nearest* nearest = nullptr;  // that is done instead of the kernel
+  int32_t from = 0;                  // the memory that it reads
   int32_t ops = 0;  // operators of the graph
 };
 

@@ -10,6 +10,7 @@
 
 #include "lanes.h"
 #include "lanesexp.h"
+#include "lanesnearest.h"
 
 namespace tfx {
 namespace {
@@ -33,8 +34,18 @@ struct VectorOps {
   static V Rsqrt(const V& a) { return a.rsqrt(); }
   static V Reciprocal(const V& a) { return a.reciprocal(); }
   // Libtorch writes 0 - a, and its compiler makes a change of sign of that.
-  static V Sigmoid(const V& a) { return (V(T(1)) + exponential(a.neg())).reciprocal(); }
-  static V Silu(const V& a) { return a / (V(T(1)) + exponential(a.neg())); }
+  template <size_t... K>
+  static inline __attribute__((always_inline)) void Sigmoid(V* a, std::index_sequence<K...> sequence) {
+    ((a[K] = a[K].neg()), ...);
+    exponentials(a, sequence);
+    ((a[K] = (V(T(1)) + a[K]).reciprocal()), ...);
+  }
+  template <size_t... K>
+  static inline __attribute__((always_inline)) void Silu(V* a, std::index_sequence<K...> sequence) {
+    V e[] = {a[K].neg()...};
+    exponentials(e, sequence);
+    ((a[K] = a[K] / (V(T(1)) + e[K])), ...);
+  }
 };
 
 // What differs for the elements that do not fill two vectors, of which libtorch
@@ -43,17 +54,17 @@ template <class T>
 struct OddOps : VectorOps<T> {
   using V = Vectorized<T>;
   template <class F>
-  static V each(const V& a, F&& f) {
+  static void each(V& a, F&& f) {
     T x[V::size()];
     a.store(x);
     for (T& e : x) e = f(e);
-    return V::loadu(x);
+    a = V::loadu(x);
   }
-  static V Sigmoid(const V& a) {
-    return each(a, [](T x) { return T(1) / (T(1) + std::exp(-x)); });
+  static void Sigmoid(V* a, std::index_sequence<0>) {
+    each(*a, [](T x) { return T(1) / (T(1) + std::exp(-x)); });
   }
-  static V Silu(const V& a) {
-    return each(a, [](T x) { return x / (T(1) + std::exp(-x)); });
+  static void Silu(V* a, std::index_sequence<0>) {
+    each(*a, [](T x) { return x / (T(1) + std::exp(-x)); });
   }
 };
 
@@ -67,15 +78,24 @@ struct TailOps : OddOps<T> {
   static V Minimum(const V& a, const V& b) { return quiet(at::vec::minimum(b, a)); }
 };
 
+// in_groups does f to so many of the vectors at a time that its values stay in registers.
+template <size_t kAll, class V, class F>
+inline __attribute__((always_inline)) void in_groups(V* all, F&& f) {
+  constexpr size_t kSome = kAll < 4 ? kAll : 4;
+  [&]<size_t... G>(std::index_sequence<G...>) __attribute__((always_inline)) {
+    (f(all + G * kSome, std::make_index_sequence<kSome>()), ...);
+  }(std::make_index_sequence<kAll / kSome>());
+}
+
 // A tile does the code for as many vectors as there are K, or for the elements that
 // are left of one. Its accumulators are to stay in registers from one operation to
 // the next: none of them is ever reached by an index that the compiler does not
 // know.
-template <class T, class O, bool kPart, size_t... K>
+template <class T, class O, bool kPart, bool kExponentials, size_t... K>
 inline __attribute__((always_inline)) void tile(const LaneOp* code, const LaneOp* end, char* const* mem, int64_t at, int64_t left, std::index_sequence<K...>) {
   using V = Vectorized<T>;
 #if defined(CPU_CAPABILITY_AVX512)
-  constexpr bool kHolds = true;  // 32 registers
+  constexpr bool kHolds = !kExponentials;  // there are 32 registers
 #else
   constexpr bool kHolds = false;
 #endif
@@ -107,32 +127,53 @@ inline __attribute__((always_inline)) void tile(const LaneOp* code, const LaneOp
   case Lane::op: ((acc[K] = O::op(acc[K])), ...); break;
         TFX_LANE_UNARY(UNARY)
 #undef UNARY
+#define EXPONENTIAL(op)                                                                                                                     \
+  case Lane::op:                                                                                                                            \
+    if constexpr (kExponentials) in_groups<sizeof...(K)>(acc, [](V* some, auto sequence) __attribute__((always_inline)) { O::op(some, sequence); }); \
+    break;
+        TFX_LANE_EXPONENTIAL(EXPONENTIAL)
+#undef EXPONENTIAL
     }
   }
 }
 
-template <class T>
-void loop(const LaneOp* code, int64_t ncode, char* const* mem, int64_t count) {
+template <class T, bool kExponentials>
+void loop(const LaneOp* code, const LaneOp* end, char* const* mem, int64_t count) {
   constexpr int64_t kVector = Vectorized<T>::size();
   constexpr int64_t kPair = 64 / sizeof(T);  // two vectors of AVX2
-  const LaneOp* const end = code + ncode;
   const int64_t even = count / (2 * kVector) * (2 * kVector), whole = count / kPair * kPair;
   int64_t i = 0;
   const auto tiles = [&](auto sequence) __attribute__((always_inline)) {
     constexpr int64_t kWidth = static_cast<int64_t>(decltype(sequence)::size()) * kVector;
-    for (; i + kWidth <= even; i += kWidth) tile<T, VectorOps<T>, false>(code, end, mem, i, 0, sequence);
+    for (; i + kWidth <= even; i += kWidth) tile<T, VectorOps<T>, false, kExponentials>(code, end, mem, i, 0, sequence);
   };
+#if defined(CPU_CAPABILITY_AVX512)
+  if constexpr (kExponentials) tiles(std::make_index_sequence<12>());
+#endif
   tiles(std::make_index_sequence<8>());
   tiles(std::make_index_sequence<4>());
   tiles(std::make_index_sequence<2>());
-  for (; i + kVector <= whole; i += kVector) tile<T, OddOps<T>, false>(code, end, mem, i, 0, std::index_sequence<0>());
-  for (; i < count; i += kVector) tile<T, TailOps<T>, true>(code, end, mem, i, std::min(count - i, kVector), std::index_sequence<0>());
+  for (; i + kVector <= whole; i += kVector) tile<T, OddOps<T>, false, kExponentials>(code, end, mem, i, 0, std::index_sequence<0>());
+  for (; i < count; i += kVector) tile<T, TailOps<T>, true, kExponentials>(code, end, mem, i, std::min(count - i, kVector), std::index_sequence<0>());
+}
+
+// loop is that for code with exponentials, whose values take the registers that others
+// have to hold memory in, or for code without.
+template <class T>
+void loop(const LaneOp* code, int64_t ncode, char* const* mem, int64_t count) {
+  const LaneOp* const end = code + ncode;
+  const bool exponentials = std::any_of(code, end, [](const LaneOp& op) { return op.code >= Lane::Sigmoid; });
+  exponentials ? loop<T, true>(code, end, mem, count) : loop<T, false>(code, end, mem, count);
 }
 
 }  // namespace
 
 #define TFX_LANES_OF(name) TFX_LANES_JOIN(name)
 #define TFX_LANES_JOIN(name) lanes_##name
-extern const Lanes TFX_LANES_OF(CPU_CAPABILITY) = {loop<float>, loop<double>};
+#if defined(CPU_CAPABILITY_AVX512)
+extern const Lanes TFX_LANES_OF(CPU_CAPABILITY) = {loop<float>, loop<double>, nearest<exp_nearest>, nearest<tanh_nearest>};
+#else
+extern const Lanes TFX_LANES_OF(CPU_CAPABILITY) = {loop<float>, loop<double>, nullptr, nullptr};
+#endif
 
 }  // namespace tfx

@@ -12,7 +12,8 @@ namespace tfx {
 // with a number, with the accumulator itself, with memory on the left, and with the
 // memory that is held.
 #define TFX_LANE_BINARY(f) f(Add) f(Sub) f(Mul) f(Div) f(Maximum) f(Minimum) f(ClampMin) f(ClampMax)
-#define TFX_LANE_UNARY(f) f(Neg) f(Abs) f(Rsqrt) f(Reciprocal) f(Sigmoid) f(Silu)
+#define TFX_LANE_UNARY(f) f(Neg) f(Abs) f(Rsqrt) f(Reciprocal)
+#define TFX_LANE_EXPONENTIAL(f) f(Sigmoid) f(Silu)
 
 enum class Lane : uint16_t {
   Load,   // from memory
@@ -24,6 +25,7 @@ enum class Lane : uint16_t {
 #undef TFX_LANE_NAMES
 #define TFX_LANE_NAME(op) op,
   TFX_LANE_UNARY(TFX_LANE_NAME)
+  TFX_LANE_EXPONENTIAL(TFX_LANE_NAME)
 #undef TFX_LANE_NAME
 };
 
@@ -42,8 +44,16 @@ struct LaneOp {
 // by one, as libtorch's kernels do them.
 using LaneLoop = void (*)(const LaneOp* code, int64_t ncode, char* const* mem, int64_t count);
 
+// A NearestLoop computes a function of n float32 numbers to the nearest float. It returns
+// of how many it is in doubt, which are those whose true value is close to the middle
+// between two floats, and writes their arguments and places to doubted and at, which have
+// room for n, and at for some more that are written over. in and out are not the same memory.
+constexpr int64_t kNearestSpare = 16;
+using NearestLoop = int64_t (*)(const float* in, float* out, int64_t n, float* doubted, int32_t* at);
+
 struct Lanes {
   LaneLoop f32, f64;
+  NearestLoop exp, tanh;  // null where there are none
 };
 
 // By capability: the baseline of the platform, AVX2, AVX512. The others are absent

@@ -130,7 +130,7 @@ inline int32_t plan_layouts(uint64_t plan, uint64_t* w, uint64_t n, tfx_out* o) 
         out.word(int64_t{g.scratches});
         out.word(g.stages.size());
         for (const Stage& s : g.stages) {
-          out.word(static_cast<int64_t>(s.dtype == c10::ScalarType::Undefined));
+          out.word(int64_t{s.dtype != c10::ScalarType::Undefined ? 0 : s.nearest == nullptr ? 1 : 2});
           out.word(int64_t{s.ops});
         }
       }
