@@ -227,6 +227,51 @@ func nearestFloats(t *testing.T) bool {
 	return err == nil && info.CPUCapability == "AVX512" && strings.Contains(string(text), "AuthenticAMD")
 }
 
+// Functions that are faster in a group than by their kernels are in one of their own, and
+// have the kernel's bits however the argument lies.
+func TestFunctionsAlone(t *testing.T) {
+	needLibtorch(t)
+	for _, op := range []string{"exp", "tanh", "sigmoid", "silu"} {
+		for _, threads := range []int{1, 2} {
+			gm := chain(t, op)
+			p := compile(t, gm, interpreter.WithThreads(threads))
+			in := interpreter.New(gm, interpreter.WithThreads(threads))
+			y := uniform(t, 1)
+			for _, sizes := range [][]int{{1}, {1023}, {1024}, {1031}, {41, 700}, {100003}, {300, 517}} {
+				base := uniform(t, sizes...)
+				for _, x := range []*torch.Tensor{base, strided(t, base, "aten::t"), strided(t, base, "aten::slice.Tensor", 0, 1, nil, 3)} {
+					want, err := in.Run(t.Context(), x, y)
+					require.NoError(t, err)
+					for range 2 { // watched, fused
+						got, err := p.Run(t.Context(), x, y)
+						require.NoError(t, err)
+						equalBits(t, gm, want.(*torch.Tensor), got.(*torch.Tensor))
+						closeResult(got)
+					}
+					closeResult(want)
+				}
+			}
+			text, err := p.Dump()
+			require.NoError(t, err)
+			if threads == 1 && (op == "sigmoid" || op == "silu") {
+				assert.Contains(t, text, "1 in registers")
+			} else if op == "exp" || op == "tanh" {
+				assert.Equal(t, nearestFloats(t), strings.Contains(text, "; nearest float, kernel where in doubt"), text)
+			}
+			assert.NotContains(t, text, "1 × 1023 elements")
+		}
+	}
+}
+
+// strided is a view of a tensor.
+func strided(t *testing.T, x *torch.Tensor, op string, args ...any) *torch.Tensor {
+	t.Helper()
+	out, err := torch.Call(op, append([]any{x}, args...)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { out.(*torch.Tensor).Close() })
+	return out.(*torch.Tensor)
+}
+
 // With several threads the bits are those of eager code with as many.
 func TestFusedOnSeveralThreads(t *testing.T) {
 	needLibtorch(t)

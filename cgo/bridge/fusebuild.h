@@ -21,7 +21,10 @@ class GroupBuilder {
   // gains reports whether a step is faster in a group because of how it is done there,
   // and gains_alone whether it is in one of its own.
   bool gains(const Point& p) const { return lanes_for(overload(p), p) != nullptr || nearest_for(overload(p), p) != nullptr; }
-  bool gains_alone(const Point& p) const { return nearest_for(overload(p), p) != nullptr && p.shape.count() >= kAlone; }
+  bool gains_alone(const Point& p) const {
+    const LaneRule* const lane = lanes_for(overload(p), p);
+    return p.shape.count() >= kAlone && (nearest_for(overload(p), p) != nullptr || (lane != nullptr && exponential(lane->code)));
+  }
 
   // build fills a group with members, which are points in the order of their steps. It
   // reports false where they cannot be one, or are no faster as one.
@@ -344,11 +347,11 @@ class GroupBuilder {
   }
 
   // pays reports whether a group is faster than its steps: lanes need no call, and
-  // go through memory once.
+  // go through memory once. Of one step, gains_alone has said so.
   bool pays(const Group& g) const {
     int32_t on_lanes = 0;
     for (const Stage& s : g.stages) on_lanes += s.dtype != c10::ScalarType::Undefined ? s.ops : 0;
-    return on_lanes >= 2 || static_cast<size_t>(on_lanes) < g.steps.size();
+    return g.steps.size() == 1 || on_lanes >= 2 || static_cast<size_t>(on_lanes) < g.steps.size();
   }
   const Plan& plan_;
   const std::vector<Point>& points_;

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
 	"time"
 
+	"github.com/torchfx-go/torchfx/interpreter"
+	"github.com/torchfx-go/torchfx/ir"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
@@ -26,24 +29,29 @@ var elementwises = []elementwise{
 	{"neg", nil},
 }
 
-// measureElements is the table of what one pointwise operator of eager code takes an
-// element, into a tensor that is there: what of it is arithmetic, which nothing that
-// moves data less makes faster, and whose bits are its own.
+// measureElements is the table of what one pointwise operator takes an element: of
+// eager code into a tensor that is there, which tells what of it is arithmetic that nothing
+// that moves data less makes faster, and in a Plan, whose result is new.
 func measureElements(rounds int, spelled string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s; `%s`; nanoseconds of CPU time an element, one thread, least of %d turns; float32 arguments between 0.5 and 1, of all those there are, whose result is not the nearest number.\n\n|", machineNow(), spelled, rounds)
 	for _, n := range elementSizes {
 		fmt.Fprintf(&b, " | %d", n)
 	}
-	fmt.Fprintf(&b, " | not the nearest |\n|%s\n", strings.Repeat("---|", len(elementSizes)+2))
+	for _, n := range elementSizes {
+		fmt.Fprintf(&b, " | %d, Plan", n)
+	}
+	fmt.Fprintf(&b, " | not the nearest |\n|%s\n", strings.Repeat("---|", 2*len(elementSizes)+2))
 	for _, e := range elementwises {
 		fmt.Fprintf(&b, "| %s |", e.name)
-		for _, n := range elementSizes {
-			least, err := e.measure(n, rounds)
-			if err != nil {
-				return "", err
+		for _, measure := range []func(int, int) (float64, error){e.eager, e.planned} {
+			for _, n := range elementSizes {
+				least, err := measure(n, rounds)
+				if err != nil {
+					return "", err
+				}
+				fmt.Fprintf(&b, " %.2f |", least)
 			}
-			fmt.Fprintf(&b, " %.2f |", least)
 		}
 		off, err := e.notNearest()
 		if err != nil {
@@ -54,14 +62,37 @@ func measureElements(rounds int, spelled string) (string, error) {
 	return b.String(), nil
 }
 
-// measure is the nanoseconds an element on n of them, the least of some turns, each of
-// some four million elements.
-func (e elementwise) measure(n, rounds int) (float64, error) {
-	x, err := uniform(n)
+// eager is the nanoseconds an element of eager code on n of them.
+func (e elementwise) eager(n, rounds int) (float64, error) {
+	out, err := uniform(n)
 	if err != nil {
 		return 0, err
 	}
-	out, err := uniform(n)
+	return leastOf(n, rounds, func(x any) (any, error) {
+		return torch.Call("aten::"+e.name+".out", x, torch.Kw("out", out))
+	})
+}
+
+// planned is that of a Plan.
+func (e elementwise) planned(n, rounds int) (float64, error) {
+	g := ir.NewGraph()
+	g.Output(g.CallFunction(ir.FuncOf("torch."+e.name), []ir.Arg{g.Placeholder("x")}))
+	gm, err := ir.NewGraphModule(nil, g)
+	if err != nil {
+		return 0, err
+	}
+	plan, err := interpreter.Compile(gm)
+	if err != nil {
+		return 0, err
+	}
+	defer plan.Close()
+	return leastOf(n, rounds, func(x any) (any, error) { return plan.Run(context.Background(), x) })
+}
+
+// leastOf is the nanoseconds an element that f takes on n of them, the least of some turns,
+// each of some four million elements.
+func leastOf(n, rounds int, f func(x any) (any, error)) (float64, error) {
+	x, err := uniform(n)
 	if err != nil {
 		return 0, err
 	}
@@ -70,7 +101,7 @@ func (e elementwise) measure(n, rounds int) (float64, error) {
 	for range rounds {
 		start := cpuTime()
 		for range times {
-			v, err := torch.Call("aten::"+e.name+".out", x, torch.Kw("out", out))
+			v, err := f(x)
 			if err != nil {
 				return 0, err
 			}

@@ -4,7 +4,7 @@
 //	go run ./scripts/bench [-rounds n]                what an operator costs
 //	go run ./scripts/bench -networks all [-load all]  networks; runs from many goroutines
 //	go run ./scripts/bench -small                     operators on small tensors, by this module alone
-//	go run ./scripts/bench -elements                  what pointwise operators of eager code take an element
+//	go run ./scripts/bench -elements                  what pointwise operators take an element, in eager code and in a Plan
 //	go run ./scripts/bench -peak                      the most that one core multiplies and adds
 //	go run ./scripts/bench -layers resnet50           what the kernels of a frozen network reach of that
 //	go run ./scripts/bench -soak 100000               one plan, 64 goroutines, 50 shapes
@@ -51,7 +51,7 @@ func command() error {
 	write := flag.String("write", "", "file whose sections between the markers are replaced")
 	resume := flag.Bool("resume", false, "leave out cells of networks that the JSON beside -write has of each executor")
 	small := flag.Bool("small", false, "measure instead what operators on small tensors cost this module's executors")
-	elements := flag.Bool("elements", false, "measure instead what pointwise operators of eager code take an element")
+	elements := flag.Bool("elements", false, "measure instead what pointwise operators take an element, in eager code and in a Plan")
 	most := flag.Bool("peak", false, "measure instead what one core multiplies and adds at most")
 	layers := flag.String("layers", "", "measure instead the kernels of this network's regions on oneDNN, frozen, against that")
 	soaked := flag.Int("soak", 0, "run one plan so often from 64 goroutines instead, and watch memory and threads")
