@@ -50,6 +50,7 @@ type PlanStage struct {
 // A PlanStageKind is how a stage is done.
 type PlanStageKind int
 
+// How a stage is done.
 const (
 	PlanInRegisters PlanStageKind = iota // values go from one operator to the next in registers
 	PlanKernel                           // one kernel of libtorch

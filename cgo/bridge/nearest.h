@@ -2,12 +2,12 @@
 // takes the kernels of its baseline, which do four elements at a time. What they
 // compute is almost always the float that is nearest to the true value, and always
 // where that is not close to the middle between two floats. Those are computed by
-// lanesnearest.h, several times as fast, and the others by the kernel, so that all bits are the
-// kernel's.
+// lanesnearest.h, several times as fast, and the others by the kernel, so that all bits
+// are the kernel's.
 //
 // How close is close was found by comparing all 2^32 arguments
-// (TestNearestFunctions in package interpreter does). That holds for the kernels that were compared
-// alone, which are recognized by what they make of some arguments.
+// (TestFunctionsOfAllArguments in package interpreter does). That holds for the kernels
+// that were compared alone, which are recognized by what they make of some arguments.
 #pragma once
 
 #include <ATen/EmptyTensor.h>
@@ -37,6 +37,7 @@ inline const Lanes& lanes() {
 #endif
 }
 
+// A Nearest is an operator that is done so.
 struct Nearest {
   NearestLoop Lanes::*loop;
   at::Tensor& (*kernel)(at::Tensor& out, const at::Tensor& self);
