@@ -184,11 +184,7 @@ func readBatchNorm(c *regionCall) func(*regionWriter) delegate.Value {
 		if w.err != nil {
 			return delegate.None
 		}
-		scaled := w.program.Binary(delegate.Mul, w.apartFrom(x), per(scale))
-		if maybePixel(x) {
-			scaled = w.apart(scaled, rank(x))
-		}
-		return w.program.Add(scaled, per(shift))
+		return w.program.Add(w.program.Binary(delegate.Mul, w.value(x), per(scale)), per(shift))
 	}
 }
 

@@ -101,6 +101,7 @@ func TestOneDNNCancelledWhilePreparing(t *testing.T) {
 // of which oneDNN's kernel of both gives something else where there are several.
 func TestOneDNNPixels(t *testing.T) {
 	const norm = "torch.ops.aten.batch_norm.default(x, self.g, self.b, self.m, self.var, False, 0.1, 1e-05, True)"
+	pixelWeights := map[string][]int{"g": {8}, "b": {8}, "m": {8}, "var": {8}, "w": {8, 8, 1, 1}, "ch": {8, 1, 1}, "ch2": {8, 1, 1}}
 	const back = "\nc = torch.ops.aten.conv2d.default(n, self.w, self.b)\nreturn (n, c)"
 	for name, body := range map[string]string{
 		"norm":                 "n = " + norm,
@@ -116,8 +117,14 @@ func TestOneDNNPixels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := onednn(t)
 			x, y := randn(t, 2, 8, 1, 1), randn(t, 2, 8, 6, 6)
-			gm := aten(t, body+back, map[string][]int{"g": {8}, "b": {8}, "m": {8}, "var": {8}, "w": {8, 8, 1, 1}, "ch": {8, 1, 1}, "ch2": {8, 1, 1}}, x, y)
+			gm := aten(t, body+back, pixelWeights, x, y)
 			frozen := freezes(t, gm, [][]*torch.Tensor{{x, y}, {randn(t, 5, 8, 1, 1), randn(t, 5, 8, 6, 6)}, {randn(t, 1, 8, 1, 1), randn(t, 1, 8, 3, 4)}}, FreezeDelegate(d), OnlyRewrites("delegate"))
+			assert.Len(t, frozen.Report.Regions, 1)
+		})
+		t.Run(name+", noted larger", func(t *testing.T) {
+			x, y := randn(t, 2, 8, 4, 4), randn(t, 2, 8, 6, 6)
+			gm := aten(t, body+back, pixelWeights, x, y)
+			frozen := freezes(t, gm, [][]*torch.Tensor{{x, y}, {randn(t, 2, 8, 1, 1), y}, {randn(t, 5, 8, 1, 1), y}}, FreezeDelegate(onednn(t)), OnlyRewrites("delegate"))
 			assert.Len(t, frozen.Report.Regions, 1)
 		})
 	}

@@ -2,7 +2,6 @@ package passes
 
 import (
 	"math"
-	"slices"
 
 	"github.com/torchfx-go/torchfx/cgo/delegate"
 	"github.com/torchfx-go/torchfx/ir"
@@ -50,48 +49,8 @@ func readBinary(kind delegate.BinaryKind) callReader {
 		if a.Op() == ir.GetAttr && b.Op() == ir.GetAttr {
 			return nil
 		}
-		return func(w *regionWriter) delegate.Value {
-			if sameSizes(x.Sizes, y.Sizes) {
-				return w.program.Binary(kind, w.value(a), w.value(b))
-			}
-			return w.program.Binary(kind, w.apartFrom(a), w.apartFrom(b))
-		}
+		return func(w *regionWriter) delegate.Value { return w.program.Binary(kind, w.value(a), w.value(b)) }
 	}
-}
-
-// apartFrom is the value of an operand of arithmetic with a value for each channel. A kernel
-// of such arithmetic that takes a second along gives wrong elements where there are several
-// images of one pixel: what elements of one channel may have been computed by before is
-// kept apart where images may be that small.
-func (w *regionWriter) apartFrom(n *ir.Node) delegate.Value {
-	if n.Op() != ir.CallFunction || !maybePixel(n) {
-		return w.value(n)
-	}
-	if _, layer := layerKinds[n.Func()]; layer {
-		return w.value(n)
-	}
-	return w.apart(w.value(n), rank(n))
-}
-
-// apart is x by another name, in the same place: no kernel takes along what reads it.
-func (w *regionWriter) apart(x delegate.Value, rank int) delegate.Value {
-	same := make([]int64, rank)
-	for i := range same {
-		same[i] = int64(i)
-	}
-	return w.program.Permute(x, same...)
-}
-
-// maybePixel reports whether a value may be images of one pixel.
-func maybePixel(n *ir.Node) bool {
-	meta, _ := valueOf(n)
-	if len(meta.Sizes) < 3 {
-		return false
-	}
-	return !slices.ContainsFunc(meta.Sizes[2:], func(s ir.Size) bool {
-		size, known := s.Known()
-		return known && size > 1
-	})
 }
 
 // readEltwise is for functions of a tensor; alpha names their parameter.

@@ -271,11 +271,25 @@ class Builder {
     return attr;
   }
 
+  // partial_operands reports whether an operand of arithmetic has fewer elements than the
+  // result.
+  bool partial_operands(int64_t v) const {
+    const Node& n = p_.node(v);
+    return shape(n.in[0]).dims != shape(v).dims || shape(n.in[1]).dims != shape(v).dims;
+  }
+
+  // one_pixel reports whether a value is images of one pixel: where there are several,
+  // kernels that do arithmetic with a value for each channel twice give wrong elements.
+  static bool one_pixel(const Shape& s) {
+    return s.dims.size() > 2 && std::all_of(s.dims.begin() + 2, s.dims.end(), [](int64_t n) { return n == 1; });
+  }
+
   template <class Pd, class Make>
   bool fused(const Group& g, size_t members, bool sum, const Shape& kernel, const Md& dst, const std::vector<int>& sources, int good, Make make, Fused<Pd>& f) {
     dnnl::post_ops ops;
     int64_t summed = kNone;
     std::vector<std::pair<int, int64_t>> seconds;  // argument and value of binary post-ops
+    int64_t partial = p_.node(g[0]).op == TFX_NODE_BINARY && partial_operands(g[0]);
     for (size_t i = 1; i < members; i++) {
       const Node& n = p_.node(g[i]);
       if (n.op == TFX_NODE_ELTWISE) {
@@ -291,7 +305,8 @@ class Builder {
         continue;
       }
       const Shape s = second(v, g[i], kernel);
-      if (s.dims.empty()) return false;
+      partial += !full;
+      if (s.dims.empty() || (partial > 1 && one_pixel(shape(g[i])))) return false;
       ops.append_binary(binary_algorithm(n.kind), full ? layout_of_second(s, kernel, dst) : plain(s));
       seconds.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len() - 1) | DNNL_ARG_SRC_1, v);
     }
