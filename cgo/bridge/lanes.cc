@@ -78,13 +78,14 @@ struct TailOps : OddOps<T> {
   static V Minimum(const V& a, const V& b) { return quiet(at::vec::minimum(b, a)); }
 };
 
-// in_groups does f to so many of the vectors at a time that its values stay in registers.
+// in_halves does f to one half of the vectors and then to the other: to so many at a time
+// that there is always something to do while one waits, and that their values stay in
+// registers.
 template <size_t kAll, class V, class F>
-inline __attribute__((always_inline)) void in_groups(V* all, F&& f) {
-  constexpr size_t kSome = kAll < 4 ? kAll : 4;
-  [&]<size_t... G>(std::index_sequence<G...>) __attribute__((always_inline)) {
-    (f(all + G * kSome, std::make_index_sequence<kSome>()), ...);
-  }(std::make_index_sequence<kAll / kSome>());
+inline __attribute__((always_inline)) void in_halves(V* all, F&& f) {
+  constexpr size_t kHalf = kAll / 2;
+  if constexpr (kHalf > 0) f(all, std::make_index_sequence<kHalf>());
+  f(all + kHalf, std::make_index_sequence<kAll - kHalf>());
 }
 
 // A tile does the code for as many vectors as there are K, or for the elements that
@@ -127,9 +128,9 @@ inline __attribute__((always_inline)) void tile(const LaneOp* code, const LaneOp
   case Lane::op: ((acc[K] = O::op(acc[K])), ...); break;
         TFX_LANE_UNARY(UNARY)
 #undef UNARY
-#define EXPONENTIAL(op)                                                                                                                     \
-  case Lane::op:                                                                                                                            \
-    if constexpr (kExponentials) in_groups<sizeof...(K)>(acc, [](V* some, auto sequence) __attribute__((always_inline)) { O::op(some, sequence); }); \
+#define EXPONENTIAL(op)                                                                                                                               \
+  case Lane::op:                                                                                                                                      \
+    if constexpr (kExponentials) in_halves<sizeof...(K)>(acc, [](V* half, auto sequence) __attribute__((always_inline)) { O::op(half, sequence); }); \
     break;
         TFX_LANE_EXPONENTIAL(EXPONENTIAL)
 #undef EXPONENTIAL
