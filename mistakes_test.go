@@ -64,6 +64,10 @@ func TestNothingInsteadOf(t *testing.T) {
 	require.ErrorIs(t, err, ir.ErrInput)
 	assert.EqualError(t, err, "freeze: expected a graph module, got nil")
 
+	_, err = interpreter.New(nil).Run(t.Context())
+	require.ErrorIs(t, err, ir.ErrInput)
+	assert.EqualError(t, err, "run: expected a graph module, got nil")
+
 	var program *torchfx.Program
 	require.NoError(t, program.Close())
 	var plan *interpreter.Plan

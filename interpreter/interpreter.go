@@ -116,7 +116,7 @@ func (in *Interpreter) RunFlat(ctx context.Context, leaves []any) ([]any, error)
 // over: the list is emptied and each tensor in it closed after its last use. It
 // takes nothing when there are not as many values as placeholders.
 func (in *Interpreter) RunBoxed(ctx context.Context, args *[]any) (any, error) {
-	if err := given(ctx); err != nil {
+	if err := in.given(ctx); err != nil {
 		return nil, err
 	}
 	g := in.currentGraph()
@@ -149,11 +149,14 @@ func (in *Interpreter) currentGraph() *ir.Graph {
 	if in.graph != nil {
 		return in.graph
 	}
+	if in.module == nil {
+		return nil
+	}
 	return in.module.Graph()
 }
 
 func (in *Interpreter) run(ctx context.Context, mode libtorch.Mode, g *ir.Graph, args []any, kwargs map[string]any, o Options) (any, error) {
-	if err := given(ctx); err != nil {
+	if err := in.given(ctx); err != nil {
 		return nil, err
 	}
 	if !o.RawIO {
@@ -176,6 +179,14 @@ func (in *Interpreter) run(ctx context.Context, mode libtorch.Mode, g *ir.Graph,
 		return out, err
 	}
 	return processOutputs(g, out)
+}
+
+// given refuses a run of nothing, or with a nil context.
+func (in *Interpreter) given(ctx context.Context) error {
+	if in.module == nil {
+		return ir.Errorf(ir.ErrInput, "run: expected a graph module, got nil")
+	}
+	return given(ctx)
 }
 
 // given refuses a nil context, which a run could not look at.
