@@ -21,7 +21,8 @@ import (
 // read when they are needed. A frozen program cannot be saved where libtorch's operators
 // have packed weights; regions are saved as their twins.
 //
-// It waits for runs that are going on. After an error the program is closed.
+// It waits for runs that are going on. After an error the program is closed, but for those
+// that [passes.CheckFreeze] gives: then nothing was rewritten.
 func (p *Program) Freeze(ctx context.Context, opts ...passes.FreezeOption) (*passes.FreezeReport, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,6 +31,9 @@ func (p *Program) Freeze(ctx context.Context, opts ...passes.FreezeOption) (*pas
 	}
 	if p.interp == nil {
 		return nil, ir.Errorf(ir.ErrUnsupported, "Freeze: expected a program with its weights, got one that was opened to be looked at")
+	}
+	if err := passes.CheckFreeze(ctx, p.module.Load(), opts...); err != nil {
+		return nil, err
 	}
 	frozen, err := passes.Freeze(ctx, p.module.Load(), append(opts[:len(opts):len(opts)], passes.ReleaseOriginals(), passes.Idle(p.state.pager()))...)
 	if err != nil {

@@ -52,6 +52,25 @@ func TestWrongArguments(t *testing.T) {
 	}
 }
 
+// TestRefusedFreezeLeavesTheProgram freezes with what is refused before anything is rewritten.
+func TestRefusedFreezeLeavesTheProgram(t *testing.T) {
+	testenv.Libtorch(t)
+	p, err := torchfx.Load(filepath.FromSlash(digits))
+	require.NoError(t, err)
+	defer p.Close()
+	_, err = p.Freeze(nil) //nolint:staticcheck // the mistake
+	require.ErrorIs(t, err, ir.ErrInput)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = p.Freeze(over)
+	require.ErrorIs(t, err, ir.ErrCancelled)
+	_, err = p.Freeze(t.Context(), passes.OnlyRewrites("nope"))
+	require.ErrorIs(t, err, ir.ErrKey)
+	plan, err := p.Compile()
+	require.NoError(t, err)
+	require.NoError(t, plan.Close())
+}
+
 // TestNothingInsteadOf gives nil for modules and contexts, and closes what was not made.
 func TestNothingInsteadOf(t *testing.T) {
 	_, err := torchfx.Compile(nil)

@@ -254,23 +254,8 @@ func (r *FreezeReport) String() string {
 // Errors: an unknown rewrite is of class ir.ErrKey, a context that is over of class
 // ir.ErrCancelled; others are those of Lower and of operators that failed.
 func Freeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) (*Frozen, error) {
-	switch {
-	case ctx == nil:
-		return nil, ir.Errorf(ir.ErrInput, "freeze: expected a context, got nil")
-	case m == nil:
-		return nil, ir.Errorf(ir.ErrInput, "freeze: expected a graph module, got nil")
-	}
-	f := &freezer{ctx: ctx, on: map[string]bool{}, choices: processChoices, threads: 1, delegate: onednnOfSetUp, report: &FreezeReport{}}
-	for _, r := range rewrites {
-		f.on[r.Name] = !r.Off
-	}
-	for _, o := range opts {
-		o(f)
-	}
-	if len(f.unknown) > 0 {
-		return nil, ir.Errorf(ir.ErrKey, "freeze: expected rewrites that Rewrites lists, got %s", strings.Join(f.unknown, ", "))
-	}
-	if err := f.openChoices(); err != nil {
+	f, err := newFreezer(ctx, m, opts)
+	if err != nil {
 		return nil, err
 	}
 	runtime.LockOSThread() // C's allocator keeps holes by thread: one thread's are filled again
@@ -295,6 +280,38 @@ func Freeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) (*Froz
 	}
 	libtorch.TrimMemory() // of weights before they were folded and packed
 	return &Frozen{f.module, f.report, f.owned, f.regions}, nil
+}
+
+// CheckFreeze reports what Freeze would refuse before it rewrites anything: a context that is over,
+// no module, an option, a file of choices that cannot be read.
+func CheckFreeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) error {
+	_, err := newFreezer(ctx, m, opts)
+	return err
+}
+
+func newFreezer(ctx context.Context, m *ir.GraphModule, opts []FreezeOption) (*freezer, error) {
+	switch {
+	case ctx == nil:
+		return nil, ir.Errorf(ir.ErrInput, "freeze: expected a context, got nil")
+	case m == nil:
+		return nil, ir.Errorf(ir.ErrInput, "freeze: expected a graph module, got nil")
+	case ctx.Err() != nil:
+		return nil, ir.Errorf(ir.ErrCancelled, "freeze: stopped before the first rewrite: %w", ctx.Err())
+	}
+	f := &freezer{ctx: ctx, on: map[string]bool{}, choices: processChoices, threads: 1, delegate: onednnOfSetUp, report: &FreezeReport{}}
+	for _, r := range rewrites {
+		f.on[r.Name] = !r.Off
+	}
+	for _, o := range opts {
+		o(f)
+	}
+	if len(f.unknown) > 0 {
+		return nil, ir.Errorf(ir.ErrKey, "freeze: expected rewrites that Rewrites lists, got %s", strings.Join(f.unknown, ", "))
+	}
+	if err := f.openChoices(); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // A freezer rewrites one module.

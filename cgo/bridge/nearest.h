@@ -12,9 +12,11 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/Version.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/exp_cpu_dispatch.h>
 #include <ATen/ops/tanh_cpu_dispatch.h>
 
+#include <algorithm>
 #include <bit>
 #include <string>
 #include <unordered_map>
@@ -84,10 +86,18 @@ class NearestRun {
  public:
   // run computes n elements; in and out are not the same memory.
   void run(const Nearest& f, const float* in, float* out, int64_t n) {
-    if (static_cast<int64_t>(at_.size()) < n + kNearestSpare) {
-      at_.resize(n + kNearestSpare);
-      doubted_ = at::detail::empty_cpu({n}, c10::kFloat);
+    if (at_.empty()) {
+      at_.resize(kSome + kNearestSpare);
+      doubted_ = at::detail::empty_cpu({kSome}, c10::kFloat);
     }
+    for (int64_t i = 0; i < n; i += kSome) some(f, in + i, out + i, std::min(kSome, n - i));
+  }
+
+ private:
+  // so many elements that a call of the kernel does not count
+  static constexpr int64_t kSome = 1 << 14;
+
+  void some(const Nearest& f, const float* in, float* out, int64_t n) {
     auto* const doubted = static_cast<float*>(doubted_.unsafeGetTensorImpl()->mutable_data());
     const int64_t count = (lanes().*f.loop)(in, out, n, doubted, at_.data());
     if (count == 0) return;
@@ -96,7 +106,6 @@ class NearestRun {
     for (int64_t i = 0; i < count; i++) out[at_[i]] = doubted[i];
   }
 
- private:
   std::vector<int32_t> at_;
   at::Tensor doubted_;
 };

@@ -20,6 +20,7 @@ type executor struct {
 	every bool   // of make bench-quick too
 	needs string // what prepare.py makes for it beside the program: onnx, aoti
 	loads bool   // its worker takes runs from several goroutines
+	named bool   // takes part only where it is named
 }
 
 // A side is the program that workers are of.
@@ -34,6 +35,7 @@ const (
 // executors is every one that is compared; the others' ratios are to the first.
 var executors = []executor{
 	{name: "frozen", title: "Plan, frozen", side: goSide, every: true, loads: true},
+	{name: "libtorch", title: "Plan, frozen without delegate", side: goSide, named: true},
 	{name: "plan", title: "Plan", side: goSide, every: true, loads: true},
 	{name: "go-interpreter", title: "Interpreter", side: goSide, every: true, loads: true},
 	{name: "go-aoti", title: "AOTInductor package, from Go", side: goSide, needs: "aoti"},
@@ -47,14 +49,15 @@ var executors = []executor{
 
 // executorsOf reads a list of names.
 func executorsOf(list string) ([]executor, error) {
-	var all []string
+	var all, usual []string
 	for _, e := range executors {
-		if list != "quick" || e.every {
-			all = append(all, e.name)
+		all = append(all, e.name)
+		if (list != "quick" || e.every) && !e.named {
+			usual = append(usual, e.name)
 		}
 	}
-	if list == "quick" {
-		list = "all"
+	if list == "quick" || list == "all" {
+		list = strings.Join(usual, ",")
 	}
 	names, err := chosen(list, all)
 	if err != nil {

@@ -79,6 +79,10 @@ type contestant struct {
 	*process
 }
 
+func (g *grid) takes(name string) bool {
+	return slices.ContainsFunc(g.executors, func(e executor) bool { return e.name == name })
+}
+
 func (g *grid) measure(c cell, f func(cell, []*contestant) error) (notes []string, err error) {
 	var files []string
 	for _, e := range g.executors {
@@ -89,6 +93,11 @@ func (g *grid) measure(c cell, f func(cell, []*contestant) error) (notes []strin
 	folder, missing, err := prepare(c.Network, c.Batch, files)
 	if err != nil {
 		return nil, err
+	}
+	if g.takes("plan") && g.takes("go-interpreter") {
+		if err := sameBits(folder, c.Threads); err != nil {
+			return nil, fmt.Errorf("%s: %w", c, err)
+		}
 	}
 	var running []*contestant
 	defer func() {

@@ -28,7 +28,8 @@ func TestExecutorsOf(t *testing.T) {
 		}
 		return names
 	}
-	require.Len(t, names("all"), len(executors))
+	require.Len(t, names("all"), len(executors)-1, "but the one that is to be named")
+	require.Equal(t, []string{"libtorch", "eager"}, names("eager,libtorch"))
 	require.Equal(t, []string{"frozen", "plan", "go-interpreter", "eager"}, names("quick"))
 	require.Equal(t, []string{"plan", "eager"}, names("eager,plan"), "in the table's order")
 	_, err := executorsOf("fastest")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -86,8 +87,12 @@ func open(folder, executor string, threads int) (runner, error) {
 	case "go-interpreter":
 		return p.Run, nil
 	case "plan":
-	case "frozen":
-		if _, err := p.Freeze(context.Background(), passes.FreezeThreads(threads)); err != nil {
+	case "frozen", "libtorch":
+		opts := []passes.FreezeOption{passes.FreezeThreads(threads)}
+		if executor == "libtorch" {
+			opts = append(opts, passes.WithoutRewrites("delegate"))
+		}
+		if _, err := p.Freeze(context.Background(), opts...); err != nil {
 			return nil, err
 		}
 	default:
@@ -98,6 +103,40 @@ func open(folder, executor string, threads int) (runner, error) {
 		return nil, err
 	}
 	return plan.Run, nil
+}
+
+// sameBits compares a network's results of this module's Interpreter and of a Plan that is
+// not frozen, bit by bit, watched and planned.
+func sameBits(folder string, threads int) error {
+	inputs, _, err := readInputs(folder)
+	if err != nil {
+		return err
+	}
+	var want []byte
+	for _, executor := range []string{"go-interpreter", "plan"} {
+		run, err := open(folder, executor, threads)
+		if err != nil {
+			return err
+		}
+		for range 2 {
+			err := once(run, inputs, func(t *torch.Tensor) error {
+				got, err := t.Bytes()
+				switch {
+				case err != nil:
+					return err
+				case want == nil:
+					want = got
+				case !bytes.Equal(want, got):
+					return fmt.Errorf("%s: expected the bits of the Interpreter's first run", executor)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func openCompiled(path string, threads int) (runner, error) {
