@@ -319,10 +319,7 @@ class GroupBuilder {
     const bool calls = std::any_of(g.stages.begin(), g.stages.end(), [](const Stage& s) { return s.dtype == c10::ScalarType::Undefined; });
     const int64_t cache = (calls ? 512 : 128) << 10;
     const int64_t total = c10::multiply_integers(g.sizes);
-    // what is to the nearest float takes so long that every thread is to have a part of it
-    const bool dear = std::any_of(g.stages.begin(), g.stages.end(), [](const Stage& s) { return s.nearest != nullptr; });
-    const int64_t part = dear ? (total / at::get_num_threads() / kVectors + 1) * kVectors : total;
-    const int64_t fits = std::clamp(std::min(part, cache / (memories * g.width) / kVectors * kVectors), kLeast, kMost);
+    const int64_t fits = std::clamp(cache / (memories * g.width) / kVectors * kVectors, kLeast, kMost);
     g.inner = total;
     for (g.axis = 0; g.axis < g.sizes.size(); g.axis++) {
       g.inner /= g.sizes[g.axis];
