@@ -44,11 +44,13 @@ struct LaneOp {
 // by one, as libtorch's kernels do them.
 using LaneLoop = void (*)(const LaneOp* code, int64_t ncode, char* const* mem, int64_t count);
 
+// What a NearestLoop may write behind the places.
+constexpr int64_t kNearestSpare = 16;
+
 // A NearestLoop computes a function of n float32 numbers to the nearest float. It returns
 // of how many it is in doubt, which are those whose true value is close to the middle
 // between two floats, and writes their arguments and places to doubted and at, which have
-// room for n, and at for some more that are written over. in and out are not the same memory.
-constexpr int64_t kNearestSpare = 16;
+// room for n, and at for kNearestSpare more. in and out are not the same memory.
 using NearestLoop = int64_t (*)(const float* in, float* out, int64_t n, float* doubted, int32_t* at);
 
 struct Lanes {
