@@ -37,6 +37,7 @@ type PlanGroup struct {
 	Results []int // slots that are read outside of it
 	Blocks  int   // that it is done in
 	Block   int   // elements of one
+	Threads int   // that share the blocks
 	Scratch int   // blocks that hold what goes from one stage to another
 	Stages  []PlanStage
 }
@@ -188,7 +189,7 @@ func (p *Plan) Layouts() ([]PlanLayout, error) {
 				return list
 			}
 			g.Steps, g.Results = numbers(), numbers()
-			g.Blocks, g.Block, g.Scratch = number(), number(), number()
+			g.Blocks, g.Block, g.Threads, g.Scratch = number(), number(), number(), number()
 			g.Stages = make([]PlanStage, number())
 			for j := range g.Stages {
 				g.Stages[j] = PlanStage{Kind: PlanStageKind(number()), Ops: number()}

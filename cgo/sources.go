@@ -11,7 +11,7 @@ import (
 // The version of the function table between Go and C++, and of the bridge for
 // people. bridge/tfx.h holds the same numbers; a test compares them.
 const (
-	ABI           = 16
+	ABI           = 17
 	BridgeVersion = "0.1.0"
 )
 

@@ -135,6 +135,10 @@ func (p *Plan) dumpGroup(b *strings.Builder, g libtorch.PlanGroup) {
 			stages = append(stages, fmt.Sprintf("%d in registers", s.Ops))
 		}
 	}
-	fmt.Fprintf(b, "fused at step %d: %s; gives %s; %d × %d elements, %d of scratch; %s\n", g.Steps[len(g.Steps)-1],
-		strings.Join(names, " "), slotsText(g.Results), g.Blocks, g.Block, g.Scratch, strings.Join(stages, ", "))
+	threads := ""
+	if g.Threads > 1 {
+		threads = fmt.Sprintf(" on %d threads", g.Threads)
+	}
+	fmt.Fprintf(b, "fused at step %d: %s; gives %s; %d × %d elements%s, %d of scratch; %s\n", g.Steps[len(g.Steps)-1],
+		strings.Join(names, " "), slotsText(g.Results), g.Blocks, g.Block, threads, g.Scratch, strings.Join(stages, ", "))
 }

@@ -47,14 +47,16 @@ func TestFusedReductionsGiveTheSameBits(t *testing.T) {
 					g.Output(ir.TupleOf(results...))
 					gm, err := ir.NewGraphModule(nil, g)
 					require.NoError(t, err)
-					p := compile(t, gm, interpreter.PlanFuseAll())
-					agreePlan(t, gm, p, uniform(t, tc.sizes...), uniform(t, tc.sizes[len(tc.sizes)-1]))
-					text, err := p.Dump()
-					require.NoError(t, err)
-					_, groups, found := strings.Cut(text, "fused at")
-					require.True(t, found)
-					first, _, _ := strings.Cut(groups, "\n")
-					assert.Equal(t, tc.fused, strings.Contains(first, ":"+reduced.Name()), first)
+					for _, threads := range []int{1, 2, 3} {
+						p := compile(t, gm, interpreter.PlanFuseAll(), interpreter.WithThreads(threads))
+						agreeThreads(t, gm, p, threads, uniform(t, tc.sizes...), uniform(t, tc.sizes[len(tc.sizes)-1]))
+						text, err := p.Dump()
+						require.NoError(t, err)
+						_, groups, found := strings.Cut(text, "fused at")
+						require.True(t, found)
+						first, _, _ := strings.Cut(groups, "\n")
+						assert.Equal(t, tc.fused, strings.Contains(first, ":"+reduced.Name()), first)
+					}
 				})
 			}
 		}

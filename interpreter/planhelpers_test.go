@@ -30,7 +30,13 @@ func agree(t *testing.T, gm *ir.GraphModule, args ...any) {
 
 func agreePlan(t *testing.T, gm *ir.GraphModule, p *interpreter.Plan, args ...any) {
 	t.Helper()
-	want, wantErr := interpreter.New(gm).Run(t.Context(), args...)
+	agreeThreads(t, gm, p, 1, args...)
+}
+
+// agreeThreads is agreePlan of a plan that runs on several threads, as the Interpreter then does.
+func agreeThreads(t *testing.T, gm *ir.GraphModule, p *interpreter.Plan, threads int, args ...any) {
+	t.Helper()
+	want, wantErr := interpreter.New(gm, interpreter.WithThreads(threads)).Run(t.Context(), args...)
 	for run := range 3 {
 		leavesNothing(t, func() any {
 			got, err := p.Run(t.Context(), args...)

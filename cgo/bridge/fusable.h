@@ -42,10 +42,9 @@ inline const LaneRule* lanes_for(const Overload& o, const Point& p) {
   return rule;
 }
 
-// nearest_for is how a step is done to the nearest float, null where it is not. With
-// several threads the kernel is given them all, and is the faster one.
+// nearest_for is how a step is done to the nearest float, null where it is not.
 inline const Nearest* nearest_for(const Overload& o, const Point& p) {
-  if (at::get_num_threads() > 1 || !p.direct || p.readings.size() != 1 || p.shape.dtype != c10::kFloat || p.readings[0].shape.dtype != c10::kFloat) return nullptr;
+  if (!p.direct || p.readings.size() != 1 || p.shape.dtype != c10::kFloat || p.readings[0].shape.dtype != c10::kFloat) return nullptr;
   return nearest(o.op->handle.schema().name());
 }
 

@@ -94,7 +94,7 @@ class Fuser {
   bool reduce(int32_t index) {
     const Point& p = points_[index];
     const int32_t g = maker(p.readings[0].slot);
-    if (g < 0 || at::get_num_threads() > 1 || reductions_.count(p.readings[0].slot) > 0) return false;
+    if (g < 0 || reductions_.count(p.readings[0].slot) > 0) return false;
     Open& open = open_[g];
     if ((open.reduces != 0 && open.reduces != p.reduces) || !points_[open.points[0]].shape.alike(p.readings[0].shape)) return false;
     open.points.push_back(index);

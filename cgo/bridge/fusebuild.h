@@ -312,7 +312,9 @@ class GroupBuilder {
   }
 
   // cut decides on the blocks: so large that calls do not count, so small that they
-  // stay in cache, and ending where vectors and reductions end.
+  // stay in cache, and ending where vectors and reductions end. With several threads
+  // each has a share of the rows, if they are worth it. Where bits depend on the ends of vectors,
+  // shares are those that libtorch's loops give the threads.
   bool cut(Group& g, const std::vector<int32_t>& members) const {
     constexpr int64_t kVectors = 64, kLeast = 2048, kMost = 65536;
     const auto memories = static_cast<int64_t>(g.inputs.size() + g.outputs.size()) + g.scratches;
@@ -325,25 +327,48 @@ class GroupBuilder {
       g.inner /= g.sizes[g.axis];
       if (g.inner <= fits) break;
     }
-    for (size_t d = 0; d < g.axis; d++) g.outer *= g.sizes[d];
     const int64_t size = g.sizes[g.axis];
-    int64_t unit = 1;  // elements that a block has to hold a multiple of
+    bool even = true;
+    int64_t reduces = 1;  // elements that a share has to hold a multiple of
     for (const int32_t m : members) {
       const Point& p = points_[m];
       if (p.reduces != 0) {
         if (size * g.inner % p.reduces != 0) return false;
-        unit = std::lcm(unit, p.reduces);
+        reduces = std::lcm(reduces, p.reduces);
+        if (reduces > kMost) return false;
       } else if (!is_even(overload(p), p)) {
-        if (g.axis > 0 || (at::get_num_threads() > 1 && total > kLeast)) return false;
-        unit = std::lcm(unit, kVectors);
+        // The loop of a kernel that has lanes splits its elements as threads does, others of
+        // more than kLeast do it each in its way.
+        if (g.axis > 0 || (lanes_for(overload(p), p) == nullptr && at::get_num_threads() > 1 && total > kLeast)) return false;
+        even = false;
       }
-      if (unit > kMost) return false;
     }
+    const int64_t unit = even ? reduces : std::lcm(reduces, kVectors);  // and a block
     const int64_t whole = unit / std::gcd(unit, g.inner);
-    g.rows = std::min(std::max(fits / g.inner / whole, int64_t{1}) * whole, size);
-    if (g.rows * g.inner > kMost && g.rows < size) return false;
-    g.blocks = g.outer * ((size + g.rows - 1) / g.rows);
+    g.threads = threads(even ? total * cost(g) : total);
+    g.share = size;
+    if (!even) {
+      const int64_t share = at::divup(total, g.threads);
+      if (share % g.inner != 0 || share % reduces != 0) return false;
+      g.share = share / g.inner;
+    } else if (g.axis == 0) {
+      g.share = std::min(at::divup(at::divup(size, g.threads), whole) * whole, size);
+    }
+    g.rows = std::min(std::max(fits / g.inner / whole, int64_t{1}) * whole, g.share);
+    if (g.rows * g.inner > kMost && g.rows < g.share) return false;
+    g.blocks = total / (size * g.inner) * at::divup(size, g.share) * at::divup(g.share, g.rows);
+    g.threads = std::min(g.threads, g.blocks);
     return true;
+  }
+
+  // threads is how many do so many elements of libtorch's loops.
+  static int64_t threads(int64_t elements) { return std::min<int64_t>(at::get_num_threads(), at::divup(elements, at::internal::GRAIN_SIZE)); }
+
+  // cost is how many operators that libtorch's loops do in the same time a group is.
+  static int64_t cost(const Group& g) {
+    int64_t sum = 0;
+    for (const Stage& s : g.stages) sum += s.nearest != nullptr ? 16 : s.ops;
+    return sum;
   }
 
   // pays reports whether a group is faster than its steps: lanes need no call, and

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorIterator.h>
 #include <ATen/Version.h>
 #include <ATen/ops/as_strided.h>
 #include <ATen/ops/empty_strided.h>
@@ -42,6 +44,20 @@ T element(const at::Tensor& t) {
 inline double number(const at::Tensor& t, c10::ScalarType to) {
   const double x = to == c10::kFloat ? static_cast<double>(element<float>(t)) : element<double>(t);
   return x == x || t.scalar_type() == to ? x : number(t.to(to), to);
+}
+
+// on_threads calls f with 0 to n-1 on the threads of libtorch's kernels. at::parallel_for
+// is serial here, since its header is compiled without OpenMP. An iteration is compiled
+// with libtorch: this one is over a tensor of which only the places of elements matter.
+template <class F>
+void on_threads(int64_t n, const F& f) {
+  const at::Tensor places(at::detail::empty_cpu({n}, c10::kByte));
+  const char* const first = static_cast<const char*>(places.const_data_ptr());
+  at::TensorIterator::borrowing_nullary_op(places).for_each(
+      [&](char** at, const int64_t*, int64_t count) {
+        for (int64_t i = 0; i < count; i++) f(at[0] - first + i);
+      },
+      1);
 }
 
 // A Bench is what one thread needs to do a group: scratch memory, and the kernels
@@ -94,10 +110,11 @@ class Bench {
 
   // block does block b.
   void block(int64_t b, torch::jit::Stack& stack) {
-    const int64_t size = g_.sizes[g_.axis], per = g_.blocks / g_.outer;
-    int64_t outer = b / per;
-    const int64_t first = b % per * g_.rows;
-    const int64_t rows = std::min(g_.rows, size - first);
+    const int64_t size = g_.sizes[g_.axis], per = at::divup(g_.share, g_.rows), shares = at::divup(size, g_.share);
+    int64_t outer = b / (per * shares);
+    const int64_t begin = b / per % shares * g_.share, first = begin + b % per * g_.rows;
+    const int64_t rows = std::min({g_.rows, begin + g_.share - first, size - first});
+    if (rows <= 0) return;
     const int64_t start = (outer * size + first) * g_.inner;
     for (size_t d = g_.axis; d-- > 0; outer /= g_.sizes[d]) index_[d] = outer % g_.sizes[d];
     for (size_t i = 0; i < in_.size(); i++) {
@@ -250,18 +267,19 @@ struct GroupRun {
     bool fits = in.size() == g.inputs.size();
     for (size_t i = 0; fits && i < in.size(); i++) fits = g.inputs[i].shape.describes(in[i]);
     if (!fits) throw Fault("bridge: a group is given other tensors than it was formed for");
-    const int64_t threads = g.blocks == 1 ? 1 : std::min<int64_t>(at::get_num_threads(), g.blocks);
-    while (static_cast<int64_t>(benches.size()) < threads) benches.push_back(std::make_unique<Bench>(plan, g));
-    for (int64_t t = 0; t < threads; t++) benches[t]->begin(in, out);
-    const auto blocks = [&](Bench& bench, int64_t from, int64_t to, torch::jit::Stack& on) {
-      for (int64_t b = from; b < to && stop.load(std::memory_order_relaxed) == 0; b++) bench.block(b, on);
+    while (static_cast<int64_t>(benches.size()) < g.threads) benches.push_back(std::make_unique<Bench>(plan, g));
+    for (const auto& b : benches) b->begin(in, out);
+    const int64_t each = at::divup(g.blocks, g.threads);
+    const auto blocks = [&](int64_t thread, torch::jit::Stack& on) {
+      const int64_t end = std::min(g.blocks, (thread + 1) * each);
+      for (int64_t b = thread * each; b < end && stop.load(std::memory_order_relaxed) == 0; b++) benches[thread]->block(b, on);
     };
-    if (threads == 1) {
-      blocks(*benches[0], 0, g.blocks, stack);
+    if (g.threads == 1) {
+      blocks(0, stack);
     } else {
-      at::parallel_for(0, g.blocks, 1, [&](int64_t from, int64_t to) {
+      on_threads(g.threads, [&](int64_t thread) {
         torch::jit::Stack own;
-        blocks(*benches[at::get_thread_num()], from, to, own);
+        blocks(thread, own);
       });
     }
     clear();

@@ -99,9 +99,11 @@ struct Group {
   std::vector<int64_t> sizes;  // outermost first; results are dense over them
   int64_t width = 0;           // bytes of the largest element
   size_t axis = 0;             // the size that blocks are cut from
+  int64_t share = 0;           // of it that blocks are cut from together
   int64_t rows = 0;            // of it in a block
   int64_t inner = 1;           // elements of a row
-  int64_t blocks = 0, outer = 1;
+  int64_t blocks = 0;          // some of which may be empty, at the end
+  int64_t threads = 1;         // that do them, each as many, one after the other
 
   int32_t at() const { return steps.back(); }
   int64_t block() const { return rows * inner; }

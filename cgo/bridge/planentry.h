@@ -127,6 +127,7 @@ inline int32_t plan_layouts(uint64_t plan, uint64_t* w, uint64_t n, tfx_out* o) 
         for (const Output& o : g.outputs) out.word(int64_t{o.slot});
         out.word(g.blocks);
         out.word(g.block());
+        out.word(g.threads);
         out.word(int64_t{g.scratches});
         out.word(g.stages.size());
         for (const Stage& s : g.stages) {

@@ -16,7 +16,7 @@ extern "C" {
 
 // TFX_ABI is raised with every change of this file that an older library or
 // program would misread.
-#define TFX_ABI 16
+#define TFX_ABI 17
 
 // TFX_BRIDGE_VERSION is for people.
 #define TFX_BRIDGE_VERSION "0.1.0"
