@@ -84,8 +84,8 @@ func WithLibrary(path string) LoadOption {
 	return func(c *loadConfig) { c.libraries = append(c.libraries, path) }
 }
 
-// WithThreads sets how many threads one kernel may use. Default: 1, since runs
-// are parallel already.
+// WithThreads sets how many threads one kernel, or one group of fused operators, may use.
+// Default: 1, since runs are parallel already.
 func WithThreads(n int) LoadOption {
 	return func(c *loadConfig) { c.running = append(c.running, interpreter.WithThreads(n)) }
 }

@@ -24,8 +24,9 @@ func (f interpreterOption) interpreter(in *Interpreter) { f(in) }
 func (f planOption) plan(c *planConfig)                 { f(c) }
 func (f aotiOption) aoti(c *aotiConfig)                 { f(c) }
 
-// WithThreads sets how many threads one kernel may use (intra-op), 1 to 1024; less is 1.
-// Default: 1, since runs are parallel already and sums depend on the number.
+// WithThreads sets how many threads one kernel, or one group of fused operators, may use
+// (intra-op), 1 to 1024; less is 1. Default: 1, since runs are parallel already and sums
+// depend on the number.
 func WithThreads(n int) interface {
 	Option
 	PlanOption
