@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -33,10 +34,22 @@ type regionRun struct {
 	kernels         []*kernel
 }
 
+// exported is the folder of a network, for one image or row, that -networks has exported.
+func exported(network string) (string, error) {
+	folder := filepath.Join(benchFolder("networks"), network+"-b1")
+	if _, err := os.Stat(folder); err != nil {
+		return "", fmt.Errorf("%s is not exported; `go run ./scripts/bench -networks %s -executors frozen -batch 1 -threads 1` does that: %w", network, network, err)
+	}
+	return folder, nil
+}
+
 // measureLayers is the table of what the kernels of a frozen network's regions reach of
 // the peak of the core. The peak, the kernels and the whole plan are measured in turns.
 func measureLayers(network string, rounds int, spelled string) (string, error) {
-	folder := filepath.Join(benchFolder("networks"), network+"-b1")
+	folder, err := exported(network)
+	if err != nil {
+		return "", err
+	}
 	inputs, _, err := readInputs(folder)
 	if err != nil {
 		return "", err

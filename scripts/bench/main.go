@@ -25,7 +25,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -82,7 +81,11 @@ func command() error {
 		return soakCalls(*calls)
 	}
 	if *footprint != "" {
-		return measureMemory(filepath.Join(benchFolder("networks"), *footprint+"-b1"), *choices, *memoryRuns)
+		folder, err := exported(*footprint)
+		if err != nil {
+			return err
+		}
+		return measureMemory(folder, *choices, *memoryRuns)
 	}
 	counts := map[string][]int{}
 	for name, list := range map[string]string{"batch": *batch, "threads": *threads} {

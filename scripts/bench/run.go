@@ -12,7 +12,6 @@ import (
 	"github.com/torchfx-go/torchfx/interpreter"
 	"github.com/torchfx-go/torchfx/ir"
 	"github.com/torchfx-go/torchfx/passes"
-	"github.com/torchfx-go/torchfx/script"
 	"github.com/torchfx-go/torchfx/scripts/bench/worker"
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
@@ -77,7 +76,11 @@ type runner func(ctx context.Context, inputs ...any) (any, error)
 // open loads what an executor runs.
 func open(folder, executor string, threads int) (runner, error) {
 	if executor == "go-aoti" {
-		return openCompiled(filepath.Join(folder, fmt.Sprintf("aoti-%d.pt2", threads)), threads)
+		c, err := interpreter.OpenAOTI(filepath.Join(folder, fmt.Sprintf("aoti-%d.pt2", threads)), interpreter.WithThreads(threads))
+		if err != nil {
+			return nil, err
+		}
+		return c.Run, nil
 	}
 	p, err := torchfx.Load(filepath.Join(folder, "program.pt2"), torchfx.WithThreads(threads))
 	if err != nil {
@@ -137,24 +140,6 @@ func sameBits(folder string, threads int) error {
 		}
 	}
 	return nil
-}
-
-func openCompiled(path string, threads int) (runner, error) {
-	p, err := script.OpenPackage(path, script.Threads(threads))
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, inputs ...any) (any, error) {
-		flat := make([]*torch.Tensor, len(inputs))
-		for i, x := range inputs {
-			flat[i] = x.(*torch.Tensor)
-		}
-		out, err := p.Run(ctx, flat...)
-		if err != nil {
-			return nil, err
-		}
-		return out[0], nil
-	}, nil
 }
 
 // once runs a network, looks at its result and closes it.

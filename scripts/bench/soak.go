@@ -21,7 +21,7 @@ import (
 	torch "github.com/torchfx-go/torchfx/torchops"
 )
 
-// soak runs plans from 64 goroutines on 50 shapes, a pointwise one and two frozen ones of
+// soak runs plans from 64 goroutines on 50 shapes, a pointwise one on a thread and on two, and two frozen ones of
 // a convolution, by libtorch's kernels and in a region of the delegate, and compares every
 // result with what one goroutine got; the same again with every other run's context
 // cancelled at any time; and ten times as many calls of an operator, whose handles are
@@ -45,22 +45,28 @@ func soak(runs int) error {
 		return fmt.Errorf("soak: expected a region of the delegate, which `torchfx setup` builds, got\n%s", region.Report)
 	}
 	images := func(n int) []int { return []int{1 + n%3, 16, 4 + n/3, 6} }
+	vectors := func(n int) []int { return []int{64 * (n + 1)} }
+	long := func(n int) []int { return []int{2048 * (n + 1)} } // most of them worth two threads
 	for _, part := range []struct {
-		name   string
-		gm     *ir.GraphModule
-		sizes  func(n int) []int
-		cancel bool
+		name    string
+		gm      *ir.GraphModule
+		sizes   func(n int) []int
+		threads int
 	}{
-		{"a pointwise plan", gm, func(n int) []int { return []int{64 * (n + 1)} }, false},
-		{"the same, cancelled", gm, func(n int) []int { return []int{64 * (n + 1)} }, true},
-		{"a frozen plan", frozen.Module, images, false},
-		{"the same, cancelled", frozen.Module, images, true},
-		{"a region of the delegate", region.Module, images, false},
-		{"the same, cancelled", region.Module, images, true},
+		{"a pointwise plan", gm, vectors, 1},
+		{"a pointwise plan on two threads", gm, long, 2},
+		{"a frozen plan", frozen.Module, images, 1},
+		{"a region of the delegate", region.Module, images, 1},
 	} {
-		fmt.Printf("\n%s:\n", part.name)
-		if err := soakPlan(part.gm, part.sizes, runs, part.cancel); err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
+		for _, cancelled := range []bool{false, true} {
+			name := part.name
+			if cancelled {
+				name = "the same, cancelled"
+			}
+			fmt.Printf("\n%s:\n", name)
+			if err := soakPlan(part.gm, part.sizes, part.threads, runs, cancelled); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
 		}
 	}
 	fmt.Printf("\nan operator:\n")
@@ -69,9 +75,9 @@ func soak(runs int) error {
 
 const soakers, soakParts = 64, 10
 
-func soakPlan(gm *ir.GraphModule, sizes func(n int) []int, runs int, cancelled bool) error {
+func soakPlan(gm *ir.GraphModule, sizes func(n int) []int, threads, runs int, cancelled bool) error {
 	const shapes = 50
-	plan, err := interpreter.Compile(gm)
+	plan, err := interpreter.Compile(gm, interpreter.WithThreads(threads))
 	if err != nil {
 		return err
 	}
@@ -140,11 +146,12 @@ func soakCalls(calls int) error {
 func fromMany(times int, do func(goroutine, round, part int) error) error {
 	status("before")
 	for part := range soakParts {
+		first, end := times*part/soakParts, times*(part+1)/soakParts
 		failed := make(chan error, soakers)
 		var wait sync.WaitGroup
 		for k := range soakers {
 			wait.Go(func() {
-				for r := range times / soakParts / soakers {
+				for r := range (end - first + soakers - 1 - k) / soakers {
 					if err := do(k, r, part); err != nil {
 						failed <- err
 						return
@@ -157,7 +164,7 @@ func fromMany(times int, do func(goroutine, round, part int) error) error {
 		case err := <-failed:
 			return err
 		default:
-			status(fmt.Sprintf("after %d", (part+1)*(times/soakParts/soakers)*soakers))
+			status(fmt.Sprintf("after %d", end))
 		}
 	}
 	return nil
