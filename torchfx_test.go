@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -275,11 +277,13 @@ func TestOnDeviceSaysWhyThereIsNone(t *testing.T) {
 func TestOnDeviceRedirectsCreationOperators(t *testing.T) {
 	meta := ir.NewDevice(ir.DeviceMeta, -1)
 	p := load(t, "factory_args", torchfx.OnDevice(meta))
-	assert.NotEmpty(t, p.Warnings())
+	older := func(warning string) bool { return strings.Contains(warning, "newer than libtorch") } // this libtorch may be
+	warnings := slices.DeleteFunc(p.Warnings(), older)
+	assert.NotEmpty(t, warnings)
 	for name, s := range p.State() {
 		assert.Equal(t, meta, s.Device(), name)
 	}
-	for _, w := range p.Warnings() {
+	for _, w := range warnings {
 		assert.Contains(t, w, "became meta")
 	}
 	x, err := torch.Call("aten::_to_copy", recordedInputs(t, "factory_args")[0], torch.Kw("device", meta))
