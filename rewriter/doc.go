@@ -12,7 +12,15 @@
 // Code text has one call a line, each with a name for its result, as generated code
 // has it. Targets are compared as they are: a program of torch.export calls operators
 // of ATen, so a pattern for it says torch.ops.aten.relu.default, where torch.relu
-// matches nothing. No match is no error: look at how many came back.
+// matches nothing. In a Go function that is torchops.CallTensor by the operator's name, where
+// torchops.Relu is torch.relu; passes.Lower makes the operators of a traced function that
+// calls such, and [Explain] says of each place why it does not match:
+//
+//	pattern := func(x *torch.Tensor) *torch.Tensor {
+//		return torch.CallTensor("torch.ops.aten.relu.default", nil, x)
+//	}
+//
+// No match is no error: look at how many came back.
 //
 // Without options a pattern matches what torch.fx's SubgraphMatcher matches, in
 // the same order; [NewMatcher] lists the rules. Options look further:
