@@ -17,6 +17,9 @@ import (
 // [ir.GraphModule.Clone] copies the graph alone. Follows copy.deepcopy, but keeps
 // attributes that no node names.
 func DeepCopy(m *ir.GraphModule) (*ir.GraphModule, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "copy: expected a graph module, got nil")
+	}
 	return (&moduleCopier{nn.NewCopier(), map[*ir.GraphModule]*ir.GraphModule{}, map[*interpreter.Delegated]*interpreter.Delegated{}}).graphModule(m)
 }
 

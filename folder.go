@@ -22,6 +22,9 @@ import (
 // model's own module, which is Go code, cannot be saved: trace through it. A region that
 // a delegate computes is written as its twin.
 func ToFolder(m *ir.GraphModule, dir, name string, opts ...export.FolderOption) error {
+	if m == nil {
+		return ir.Errorf(ir.ErrInput, "to folder: expected a graph module, got nil")
+	}
 	m = m.Clone()
 	if _, err := passes.InlineRegions(m); err != nil {
 		return err

@@ -76,6 +76,12 @@ func SaveProgress(f func(done, total int64)) SaveOption {
 //
 // See [export.Save] and [export.Lift] for what is written and refused.
 func Save(path string, m *ir.GraphModule, opts ...SaveOption) error {
+	if err := ir.CheckOptions("save", opts); err != nil {
+		return err
+	}
+	if m == nil {
+		return ir.Errorf(ir.ErrInput, "save: expected a graph module, got nil")
+	}
 	var c saveConfig
 	for _, o := range opts {
 		o(&c)

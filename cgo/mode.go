@@ -70,6 +70,13 @@ func (m *Mode) threads() int {
 	return max(m.Threads, 1)
 }
 
+// Check reports what every call in the mode m would refuse.
+func (m *Mode) Check() error {
+	var c C.tfx_mode
+	_, err := m.encode(&c)
+	return err
+}
+
 // encode fills c and returns it, or nil for the default mode.
 func (m *Mode) encode(c *C.tfx_mode) (*C.tfx_mode, error) {
 	if m == nil || !m.Grad && !m.Inference && m.Threads <= 1 && m.Threads >= 0 && m.Autocast == nil && len(m.Vmap) == 0 && m.Stream == nil {

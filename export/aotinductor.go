@@ -54,8 +54,8 @@ type CompiledFile struct {
 // programs beside exported ones, says of those. Nothing is compiled, loaded or run.
 func ReadCompiled(path string, opts ...Option) ([]CompiledProgram, error) {
 	var o options
-	for _, opt := range opts {
-		opt(&o)
+	if err := o.take(opts); err != nil {
+		return nil, err
 	}
 	s, release, err := openSpan(path)
 	if err != nil {

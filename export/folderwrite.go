@@ -74,6 +74,12 @@ func Complete() FolderOption { return func(c *folderConfig) { c.complete = true 
 // that are no layers or containers of torch.nn, and names that Python's statements
 // cannot hold; nothing is written then.
 func ToFolder(m *ir.GraphModule, dir, name string, opts ...FolderOption) error {
+	if err := ir.CheckOptions("to folder", opts); err != nil {
+		return err
+	}
+	if m == nil {
+		return ir.Errorf(ir.ErrInput, "to folder: expected a graph module, got nil")
+	}
 	var c folderConfig
 	for _, o := range opts {
 		o(&c)

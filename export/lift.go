@@ -42,6 +42,12 @@ func LiftOperators(c *ir.Catalogue) LiftOption { return func(l *lifter) { l.cata
 // It fails, naming all of them, for attributes that are none of these and for results
 // that the convention does not fit. What a file cannot say, [Save] refuses.
 func Lift(m *ir.GraphModule, opts ...LiftOption) (*Program, error) {
+	if err := ir.CheckOptions("lift", opts); err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "lift: expected a graph module, got nil")
+	}
 	l := &lifter{module: m, graph: ir.NewGraph(), nodes: map[*ir.Node]ir.Arg{}, attrs: map[string]any{}, made: map[any]*Tensor{}}
 	for _, o := range opts {
 		o(l)

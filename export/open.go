@@ -75,10 +75,11 @@ func Read(r io.ReaderAt, size int64, opts ...Option) (*Program, error) {
 // none.
 func read(s *span, close func() error, opts []Option) (*Program, error) {
 	var o options
-	for _, opt := range opts {
-		opt(&o)
+	var p *Program
+	err := o.take(opts)
+	if err == nil {
+		p, err = o.read(s)
 	}
-	p, err := o.read(s)
 	close = o.closeOpened(close)
 	if err != nil {
 		_ = close()
@@ -86,6 +87,16 @@ func read(s *span, close func() error, opts []Option) (*Program, error) {
 	}
 	p.closeContainer = close
 	return p, nil
+}
+
+func (o *options) take(opts []Option) error {
+	if err := ir.CheckOptions("open", opts); err != nil {
+		return err
+	}
+	for _, opt := range opts {
+		opt(o)
+	}
+	return nil
 }
 
 func (o *options) read(s *span) (*Program, error) {

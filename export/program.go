@@ -108,7 +108,7 @@ func (p *Program) Training() bool { return len(p.Verifiers) > 0 && p.Verifiers[0
 // [Storage.Hold] is released; without one, [Storage.Bytes] returns nil from now
 // on. Graphs and heap storages stay usable. A second Close does nothing.
 func (p *Program) Close() error {
-	if p.closeContainer == nil {
+	if p == nil || p.closeContainer == nil {
 		return nil
 	}
 	f := p.closeContainer

@@ -66,8 +66,8 @@ func ReadTorchSave(r io.ReaderAt, size int64, opts ...Option) (*Saved, error) {
 
 func readTorchSave(s *span, opts []Option) (*Saved, error) {
 	var o options
-	for _, opt := range opts {
-		opt(&o)
+	if err := o.take(opts); err != nil {
+		return nil, err
 	}
 	return o.readSaved(s)
 }

@@ -117,8 +117,8 @@ func OpenScript(path string, opts ...Option) (*Script, error) {
 
 func readScript(s *span, opts []Option) (*Script, error) {
 	var o options
-	for _, opt := range opts {
-		opt(&o)
+	if err := o.take(opts); err != nil {
+		return nil, err
 	}
 	a, err := openArchive(s)
 	if err != nil {

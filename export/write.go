@@ -76,6 +76,9 @@ type outRecord struct {
 }
 
 func newWriter(root string, programs []*Program, opts []WriteOption) (*writer, error) {
+	if err := ir.CheckOptions("save", opts); err != nil {
+		return nil, err
+	}
 	w := &writer{root: root}
 	for _, o := range opts {
 		o(w)

@@ -36,6 +36,12 @@ var aliases = map[string]string{pathTorch: "torch", pathFunctional: "F"}
 // once, where a node cannot be written in Go: an operator that has no
 // implementation, a value that Go has no literal for, a module that is not there.
 func Generate(m *ir.GraphModule, opts ...Option) ([]byte, error) {
+	if err := ir.CheckOptions("go source", opts); err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "go source: expected a graph module, got nil")
+	}
 	f := &file{
 		pkg: "model", typ: m.ClassName(),
 		imports: map[string]bool{}, blank: map[string]bool{}, helpers: map[string]bool{},

@@ -116,6 +116,9 @@ func ShowMeta(keys ...string) CodeOption { return func(c *codeConfig) { c.meta =
 // a dict are written by their names, and a default stays out of the line that
 // unpacks a pytree.
 func (g *Graph) PythonCode(root string, opts ...CodeOption) (*PythonCode, error) {
+	if err := CheckOptions("python code", opts); err != nil {
+		return nil, err
+	}
 	e := &emitter{
 		graph: g, root: root, names: newNamespace(), locals: newNodeTable[string](g),
 		objects: map[string]string{}, fresh: map[string]bool{}, last: newNodeTable[*Node](g),

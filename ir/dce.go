@@ -6,6 +6,9 @@ package ir
 // counts as an effect, [Node.IsImpure] says. It fails, having changed nothing,
 // when [Graph.Lint] finds a fault.
 func (g *Graph) EliminateDeadCode(opts ...PurityOption) (changed bool, err error) {
+	if err := CheckOptions("eliminate dead code", opts); err != nil {
+		return false, err
+	}
 	if err := g.Lint(); err != nil {
 		return false, err
 	}

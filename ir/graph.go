@@ -70,6 +70,9 @@ func Default(a Arg) NodeOption {
 // does not fit the opcode, which as in torch.fx costs the node's name all the
 // same, or when a name demanded by [ExactName] is taken.
 func (g *Graph) CreateNode(op Op, target Target, args []Arg, opts ...NodeOption) (*Node, error) {
+	if err := CheckOptions("create node", opts); err != nil {
+		return nil, err
+	}
 	var c nodeConfig
 	for _, o := range opts {
 		o(&c)
@@ -130,7 +133,9 @@ func (g *Graph) candidate(op Op, target Target, name string) string {
 func (g *Graph) make(op Op, target Target, args []Arg, opts []NodeOption) *Node {
 	var c nodeConfig
 	for _, o := range opts {
-		o(&c)
+		if o != nil {
+			o(&c)
+		}
 	}
 	c.exact = false
 	return g.create(op, target, args, c)

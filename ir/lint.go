@@ -21,6 +21,9 @@ func Strict() LintOption { return func(c *lintConfig) { c.strict = true } }
 // the words of torch.fx; it changes nothing. A graph that belongs to a
 // [GraphModule] must name attributes that are there, and call only modules.
 func (g *Graph) Lint(opts ...LintOption) error {
+	if err := CheckOptions("lint", opts); err != nil {
+		return err
+	}
 	var c lintConfig
 	for _, o := range opts {
 		o(&c)

@@ -49,6 +49,9 @@ func AttrOrder(paths ...string) ModuleOption {
 // It fails, naming all of them, when nodes name attributes that are not there.
 // The graph belongs to the module from then on.
 func NewGraphModule(attrs map[string]any, g *Graph, opts ...ModuleOption) (*GraphModule, error) {
+	if err := CheckOptions("graph module", opts); err != nil {
+		return nil, err
+	}
 	m := &GraphModule{values: map[string]any{}, class: "GraphModule"}
 	for _, o := range opts {
 		o(m)
@@ -312,7 +315,9 @@ func (c *cloner) copyMeta(m *Meta) {
 func (m *GraphModule) Clone(opts ...CloneOption) *GraphModule {
 	with := &cloner{}
 	for _, o := range opts {
-		o(with)
+		if o != nil {
+			o(with)
+		}
 	}
 	c := &GraphModule{paths: slices.Clone(m.paths), values: make(map[string]any, len(m.values)), class: m.class}
 	for p, v := range m.values {

@@ -319,7 +319,9 @@ func (n *Node) move(x *Node, after bool) error {
 func (n *Node) ReplaceAllUsesWith(m *Node, opts ...ReplaceOption) []*Node {
 	var c replaceConfig
 	for _, o := range opts {
-		o(&c)
+		if o != nil {
+			o(&c)
+		}
 	}
 	var changed []*Node
 	for _, u := range n.users.snapshot() {

@@ -58,6 +58,9 @@ type CodeClass struct {
 // ParseClass reads what [ParseCode] reads, with the name of the class and the
 // classes below it.
 func ParseClass(src string, opts ...ParseOption) (*CodeClass, error) {
+	if err := CheckOptions("parse", opts); err != nil {
+		return nil, err
+	}
 	c := parseConfig{globals: map[string]Global{}, fields: map[string][]string{}, classes: map[string]string{}}
 	for _, o := range opts {
 		o(&c)

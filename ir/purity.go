@@ -53,7 +53,9 @@ func ImpureFunc(f func(*Node) bool) PurityOption { return func(c *purityConfig) 
 func (n *Node) IsImpure(opts ...PurityOption) bool {
 	var c purityConfig
 	for _, o := range opts {
-		o(&c)
+		if o != nil {
+			o(&c)
+		}
 	}
 	return c.impure(n)
 }

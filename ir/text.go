@@ -28,7 +28,9 @@ func MaxListLen(n int) FormatOption { return func(c *formatConfig) { c.maxList =
 func (n *Node) Format(opts ...FormatOption) string {
 	c := formatConfig{maxList: -1}
 	for _, o := range opts {
-		o(&c)
+		if o != nil {
+			o(&c)
+		}
 	}
 	var b strings.Builder
 	n.format(&b, c)

@@ -75,6 +75,9 @@ type Incompatible struct{ Missing, Unexpected []string }
 // Python. num_batches_tracked of a batch norm may be missing, as files from
 // before PyTorch 0.4.1 have none.
 func LoadStateDict(m Module, from iter.Seq2[string, *torch.Tensor], opts ...LoadOption) (Incompatible, error) {
+	if err := ir.CheckOptions("load state dict", opts); err != nil {
+		return Incompatible{}, err
+	}
 	var l loading
 	for _, o := range opts {
 		o(&l)

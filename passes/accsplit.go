@@ -79,6 +79,9 @@ type SubgraphPart struct {
 // the nodes that the accelerator takes. The graph must not be changed until it has
 // been split. sample is needed until then, and stays the caller's.
 func NewAcceleratorSplitter(ctx context.Context, m *ir.GraphModule, sample []any, support OperatorSupport, opts ...AcceleratorOption) (*AcceleratorSplitter, error) {
+	if err := given("accelerator splitter", m, opts); err != nil {
+		return nil, err
+	}
 	s := &AcceleratorSplitter{module: m, sample: sample, support: support, minSize: 1, maxParts: -1, prefix: "_run_on_cpu_", taken: nodeMarks{}}
 	for _, o := range opts {
 		o(s)
@@ -402,6 +405,9 @@ func (s *AcceleratorSplitter) Extend(tag string) (*Splitting, error) {
 // tensors are the caller's to close. Follows
 // torch.fx.passes.splitter_base.generate_inputs_for_submodules.
 func SubmoduleInputs(ctx context.Context, m *ir.GraphModule, args []any, paths ...string) (map[string][]any, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "submodule inputs: expected a graph module, got nil")
+	}
 	inputs := map[string][]any{}
 	ref := func(t *torch.Tensor) (*torch.Tensor, error) { return t.Ref() }
 	note := func(r *interpreter.Run, n *ir.Node, run func() (any, error)) (any, error) {

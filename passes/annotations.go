@@ -97,6 +97,9 @@ eq:eq ne:ne lt:lt le:le gt:gt ge:ge`) {
 // which torch.fx makes of it. Nodes whose operator has another name are renamed.
 // Follows torch.fx.experimental.normalize.NormalizeOperators.
 func NormalizeOperators(m *ir.GraphModule) error {
+	if m == nil {
+		return ir.Errorf(ir.ErrInput, "normalize operators: expected a graph module, got nil")
+	}
 	for n := range m.Graph().Nodes() {
 		op := operators[n.Func()]
 		if n.Op() != ir.CallFunction || op == nil || len(n.Args()) != 2 || len(n.Kwargs()) > 0 {

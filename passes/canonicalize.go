@@ -134,6 +134,9 @@ type canonicalizer struct {
 // of the same attribute, so graphs that differ by such only can get different
 // texts; [CSE] merges the calls.
 func Canonicalize(m *ir.GraphModule, opts ...CanonicalOption) (renamed map[string]string, err error) {
+	if err := given("canonicalize", m, opts); err != nil {
+		return nil, err
+	}
 	c := &canonicalizer{key: CanonicalKey, safe: MayReorder}
 	for _, o := range opts {
 		o(c)

@@ -52,6 +52,9 @@ type Unfolded string
 // that the graph calls move to a flat path, as [Split] has them. The code generator
 // is kept. Follows torch.fx.experimental.const_fold.split_const_subgraphs.
 func ConstFold(m *ir.GraphModule, opts ...FoldOption) (*Folding, error) {
+	if err := given("fold constants", m, opts); err != nil {
+		return nil, err
+	}
 	f := &constFolder{attributes: attributes{module: m}, constant: map[*ir.Node]bool{}}
 	for _, o := range opts {
 		o(f)

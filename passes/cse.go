@@ -44,6 +44,9 @@ type Merge struct{ Node, Into string }
 // written. Follows torch.fx.passes.dialect.common.cse_pass.CSEPass, which leaves
 // both to its caller and makes a new module.
 func CSE(m *ir.GraphModule, opts ...CSEOption) ([]Merge, error) {
+	if err := given("cse", m, opts); err != nil {
+		return nil, err
+	}
 	c := &cse{banned: map[string]bool{}, seed: maphash.MakeSeed(), known: map[uint64][]*ir.Node{}, epoch: map[*ir.Node]int{}}
 	for _, o := range opts {
 		o(c)

@@ -3,6 +3,7 @@ package passes
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	libtorch "github.com/torchfx-go/torchfx/cgo"
@@ -47,9 +48,15 @@ func DelegateThreads(n int) DelegateOption { return func(d *delegation) { d.thre
 // The regions belong to the caller, who closes them once m is not run any more; Plans
 // have their own references. On an error m is as it was.
 func DelegateRegions(ctx context.Context, m *ir.GraphModule, d Delegate, opts ...DelegateOption) ([]Delegation, []*libtorch.Region, error) {
+	if err := given("delegate", m, opts); err != nil {
+		return nil, nil, err
+	}
 	w := &delegation{ctx: ctx, module: m, delegate: d, threads: 1}
 	for _, o := range opts {
 		o(w)
+	}
+	if err := (&libtorch.Mode{Threads: w.threads}).Check(); err != nil {
+		return nil, nil, fmt.Errorf("delegate: %w", err)
 	}
 	err := w.run()
 	return w.report, w.regions, err

@@ -11,6 +11,9 @@ import (
 // libtorch's operators alone, and returns how many there were. What a twin reads
 // becomes an attribute of m under its own path, or a free one.
 func InlineRegions(m *ir.GraphModule) (int, error) {
+	if m == nil {
+		return 0, ir.Errorf(ir.ErrInput, "inline regions: expected a graph module, got nil")
+	}
 	count := 0
 	for _, n := range m.Graph().Find(ir.CallModule, nil) {
 		path := n.Target().String()

@@ -42,7 +42,9 @@ func DotShape(shape string) DotOption { return func(d *drawer) { d.shape = shape
 func Dot(m *ir.GraphModule, name string, opts ...DotOption) string {
 	d := &drawer{module: m, shape: "record"}
 	for _, o := range opts {
-		o(d)
+		if o != nil {
+			o(d)
+		}
 	}
 	fmt.Fprintf(&d.b, "digraph %s {\nrankdir=TB;\n", quoted(name))
 	for n := range m.Graph().Nodes() {

@@ -13,6 +13,9 @@ import (
 // changes nothing, at a call that has not just one argument. Follows
 // torch.fx.experimental.optimization.remove_dropout.
 func RemoveDropout(m *ir.GraphModule) ([]string, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "remove dropout: expected a graph module, got nil")
+	}
 	var calls []*ir.Node
 	for _, n := range m.Graph().Find(ir.CallModule, nil) {
 		v, _ := m.Attr(n.Target().String())

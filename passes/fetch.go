@@ -64,6 +64,9 @@ func FetchAttrs(m nn.Module) (LoweringAttrs, error) {
 // torch.fx.passes.param_fetch.lift_lowering_attrs_to_nodes, which notes them on the
 // nodes.
 func LiftAttrs(m *ir.GraphModule) (map[*ir.Node]LoweringAttrs, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "lift attributes: expected a graph module, got nil")
+	}
 	out := map[*ir.Node]LoweringAttrs{}
 	for _, n := range m.Graph().Find(ir.CallModule, nil) {
 		v, _ := m.Attr(n.Target().String())

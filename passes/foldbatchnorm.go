@@ -36,6 +36,9 @@ type Kept struct {
 // String returns the report as text, a line for each fold and each batch norm
 // that stays.
 func (r *BatchNormReport) String() string {
+	if r == nil {
+		return ""
+	}
 	var b strings.Builder
 	for _, f := range r.Folds {
 		fmt.Fprintf(&b, "%s folded into %s: %s, %s\n", f.Norm, f.Layer, f.Weight, f.Bias)
@@ -74,6 +77,9 @@ func (r *BatchNormReport) String() string {
 // Does what torch.fx.experimental.optimization.fuse does for modules, for graphs
 // of operators.
 func FoldBatchNorm(ctx context.Context, gm *ir.GraphModule) (*BatchNormReport, error) {
+	if gm == nil {
+		return nil, ir.Errorf(ir.ErrInput, "fold batch norms: expected a graph module, got nil")
+	}
 	p := &batchNormFolder{module: gm, graph: gm.Graph(), report: &BatchNormReport{}}
 	// reading a closed tensor panics, as all methods of tensors without an error do
 	err, panicked := torch.Try(func() error { return p.run(ctx) })

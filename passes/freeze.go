@@ -126,6 +126,9 @@ type Frozen struct {
 // Close frees the tensors and regions that Freeze made. Module must not be run any more; Plans
 // of it may be: they have handles of their own.
 func (f *Frozen) Close() error {
+	if f == nil {
+		return nil
+	}
 	for _, t := range f.owned {
 		if err := t.Close(); err != nil {
 			return err
@@ -139,7 +142,7 @@ func (f *Frozen) Close() error {
 	return nil
 }
 
-// A FreezeReport tells what [Freeze] did, in order.
+// A FreezeReport tells what [Freeze] did, in order. A nil one tells of nothing.
 type FreezeReport struct {
 	Applied []Applied
 	Kept    []NotApplied
@@ -166,6 +169,9 @@ type NotApplied struct {
 
 // Count returns in how many places a rewrite was made.
 func (r *FreezeReport) Count(rewrite string) (n int) {
+	if r == nil {
+		return 0
+	}
 	for _, a := range r.Applied {
 		if a.Rewrite == rewrite {
 			n++
@@ -176,6 +182,9 @@ func (r *FreezeReport) Count(rewrite string) (n int) {
 
 // Measured returns how many measurements were made; 0 where all was known.
 func (r *FreezeReport) Measured() (n int) {
+	if r == nil {
+		return 0
+	}
 	for _, c := range r.Choices {
 		if c.From == FromMeasuring {
 			n++
@@ -216,6 +225,9 @@ func narrowest(g *ir.Graph) (t float64) {
 // String returns the report as text, a line for each place, with what was measured there
 // against what, both times and how they are known.
 func (r *FreezeReport) String() string {
+	if r == nil {
+		return ""
+	}
 	var b strings.Builder
 	for _, a := range r.Applied {
 		fmt.Fprintf(&b, "%s: %s: %s\n", a.Rewrite, a.Node, a.What)
@@ -290,12 +302,13 @@ func CheckFreeze(ctx context.Context, m *ir.GraphModule, opts ...FreezeOption) e
 }
 
 func newFreezer(ctx context.Context, m *ir.GraphModule, opts []FreezeOption) (*freezer, error) {
-	switch {
-	case ctx == nil:
+	if ctx == nil {
 		return nil, ir.Errorf(ir.ErrInput, "freeze: expected a context, got nil")
-	case m == nil:
-		return nil, ir.Errorf(ir.ErrInput, "freeze: expected a graph module, got nil")
-	case ctx.Err() != nil:
+	}
+	if err := given("freeze", m, opts); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
 		return nil, ir.Errorf(ir.ErrCancelled, "freeze: stopped before the first rewrite: %w", ctx.Err())
 	}
 	f := &freezer{ctx: ctx, on: map[string]bool{}, choices: processChoices, threads: 1, delegate: onednnOfSetUp, report: &FreezeReport{}}
@@ -304,6 +317,9 @@ func newFreezer(ctx context.Context, m *ir.GraphModule, opts []FreezeOption) (*f
 	}
 	for _, o := range opts {
 		o(f)
+	}
+	if err := (&libtorch.Mode{Threads: f.threads}).Check(); err != nil {
+		return nil, fmt.Errorf("freeze: %w", err)
 	}
 	if len(f.unknown) > 0 {
 		return nil, ir.Errorf(ir.ErrKey, "freeze: expected rewrites that Rewrites lists, got %s", strings.Join(f.unknown, ", "))

@@ -42,6 +42,9 @@ type Fused struct {
 // it are then fused. Follows torch.fx.passes.utils.fuser_utils.fuse_by_partitions,
 // except that a submodule which is there already keeps its name.
 func FusePartitions(m *ir.GraphModule, parts []*Partition, opts ...FuseOption) ([]Fused, error) {
+	if err := given("fuse", m, opts); err != nil {
+		return nil, err
+	}
 	f := &fuser{attributes: attributes{module: m}, prefix: "fused_"}
 	for _, o := range opts {
 		o(f)

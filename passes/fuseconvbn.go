@@ -32,6 +32,9 @@ var convBNPairs = [][2]string{{"conv.Conv1d", "batchnorm.BatchNorm1d"}, {"conv.C
 // folded. [FoldBatchNorm] is for exported programs. Follows
 // torch.fx.experimental.optimization.fuse.
 func FuseConvBN(m *ir.GraphModule, opts ...ConvBNOption) ([]string, error) {
+	if err := given("fuse conv bn", m, opts); err != nil {
+		return nil, err
+	}
 	c := &convBN{}
 	for _, o := range opts {
 		o(c)

@@ -47,6 +47,9 @@ func Dynamic(dims ...tracer.Dim) LowerOption {
 // Higher-order operators choose by values which of their graphs they run; a graph
 // with one is refused with an error of class ir.ErrUnsupported.
 func Lower(ctx context.Context, m *ir.GraphModule, args []any, opts ...LowerOption) (*ir.GraphModule, error) {
+	if err := given("lower", m, opts); err != nil {
+		return nil, err
+	}
 	l := &lowering{
 		module: m, state: map[string]*torch.Tensor{}, real: map[string]*torch.Tensor{},
 		prop: &shapeProp{graph: m.Graph(), tensors: map[*torch.Tensor]*torch.Tensor{}, modules: map[nn.Module]nn.Module{}},

@@ -70,11 +70,16 @@ type Manager struct {
 	checks      []func(*ir.GraphModule) error
 	each        bool
 	solved      bool
+	fault       error // of its options
 }
 
-// NewManager returns a manager of passes.
+// NewManager returns a manager of passes. An option that is nil is an error of its runs.
 func NewManager(passes []*Pass, opts ...ManagerOption) *Manager {
 	m := &Manager{passes: slices.Clone(passes), steps: 1}
+	if err := ir.CheckOptions("pass manager", opts); err != nil {
+		m.fault = err
+		return m
+	}
 	for _, o := range opts {
 		o(m)
 	}
@@ -179,6 +184,14 @@ func (e *PassError) Unwrap() error { return e.Err }
 // passes. The error of a pass, or of a check after it, is a *[PassError]; the
 // module is then as that pass left it.
 func (m *Manager) Run(ctx context.Context, module *ir.GraphModule) (PassResult, error) {
+	switch {
+	case m.fault != nil:
+		return PassResult{}, m.fault
+	case ctx == nil:
+		return PassResult{}, ir.Errorf(ir.ErrInput, "pass manager: expected a context, got nil")
+	case module == nil:
+		return PassResult{}, ir.Errorf(ir.ErrInput, "pass manager: expected a graph module, got nil")
+	}
 	if err := m.Solve(); err != nil {
 		return PassResult{}, err
 	}

@@ -47,6 +47,9 @@ func init() {
 // stay. Follows torch.fx.experimental.merge_matmul: dependence is looked for
 // through six nodes, and assumed beyond.
 func MergeMatmul(m *ir.GraphModule) (int, error) {
+	if m == nil {
+		return 0, ir.Errorf(ir.ErrInput, "merge matmul: expected a graph module, got nil")
+	}
 	g := m.Graph()
 	type group struct{ calls []*ir.Node }
 	var groups []*group

@@ -117,6 +117,9 @@ type Minimizer struct {
 // ir.ErrAssertion when sample has not one value for each argument of m. sample stays
 // the caller's, and is needed until [Minimizer.Close].
 func NewMinimizer(ctx context.Context, m *ir.GraphModule, sample []any, runA, runB RunFunc, compare CompareFunc, opts ...MinimizeOption) (*Minimizer, error) {
+	if err := given("minimize", m, opts); err != nil {
+		return nil, err
+	}
 	z := &Minimizer{module: m, sample: sample, runA: runA, runB: runB, compare: compare, traversal: Sequential,
 		aOut: map[string]any{}, bOut: map[string]any{}, given: map[string]bool{}, results: map[string]float64{}}
 	for _, o := range opts {

@@ -31,12 +31,15 @@ func OnlyKwargs() NormalizeOption { return func(n *normalizer) { n.onlyKwargs = 
 // for [NormalizeArgs] alone: every argument is given by keyword.
 func KeepPositional() NormalizeOption { return func(n *normalizer) { n.onlyKwargs = false } }
 
-func newNormalizer(opts []NormalizeOption) *normalizer {
+func newNormalizer(opts []NormalizeOption) (*normalizer, error) {
+	if err := ir.CheckOptions("normalize", opts); err != nil {
+		return nil, err
+	}
 	n := &normalizer{}
 	for _, o := range opts {
 		o(n)
 	}
-	return n
+	return n, nil
 }
 
 // NormalizeFunction writes the arguments of a call of f out in the order of its
@@ -50,7 +53,11 @@ func newNormalizer(opts []NormalizeOption) *normalizer {
 // not fit a function written in Python. Same as
 // torch.fx.operator_schemas.normalize_function.
 func NormalizeFunction(f *ir.Func, args []ir.Arg, kwargs []ir.Keyword, opts ...NormalizeOption) (newArgs []ir.Arg, newKwargs []ir.Keyword, ok bool, err error) {
-	return newNormalizer(opts).function(f, args, kwargs)
+	z, err := newNormalizer(opts)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	return z.function(f, args, kwargs)
 }
 
 func (z *normalizer) function(f *ir.Func, args []ir.Arg, kwargs []ir.Keyword) ([]ir.Arg, []ir.Keyword, bool, error) {
@@ -136,7 +143,14 @@ func (s *Signature) String() string {
 // class ir.ErrRuntime when there is no module. Same as
 // torch.fx.operator_schemas.normalize_module.
 func NormalizeModule(m *ir.GraphModule, path string, args []ir.Arg, kwargs []ir.Keyword, opts ...NormalizeOption) (newArgs []ir.Arg, newKwargs []ir.Keyword, ok bool, err error) {
-	return newNormalizer(opts).module(m, path, args, kwargs)
+	if m == nil {
+		return nil, nil, false, ir.Errorf(ir.ErrInput, "normalize: expected a graph module, got nil")
+	}
+	z, err := newNormalizer(opts)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	return z.module(m, path, args, kwargs)
 }
 
 func (z *normalizer) module(m *ir.GraphModule, path string, args []ir.Arg, kwargs []ir.Keyword) ([]ir.Arg, []ir.Keyword, bool, error) {
@@ -174,6 +188,9 @@ func NormalizedArguments(m *ir.GraphModule, n *ir.Node, opts ...NormalizeOption)
 // fit its function. Follows torch.fx.experimental.normalize.NormalizeArgs, which
 // makes a new module and takes the type of the result for that of each argument.
 func NormalizeArgs(m *ir.GraphModule, opts ...NormalizeOption) ([]*ir.Node, error) {
+	if err := given("normalize", m, opts); err != nil {
+		return nil, err
+	}
 	type change struct {
 		node   *ir.Node
 		args   []ir.Arg
@@ -181,7 +198,10 @@ func NormalizeArgs(m *ir.GraphModule, opts ...NormalizeOption) ([]*ir.Node, erro
 	}
 	var changes []change
 	for n := range m.Graph().Nodes() {
-		z := newNormalizer(append([]NormalizeOption{OnlyKwargs()}, opts...))
+		z, err := newNormalizer(append([]NormalizeOption{OnlyKwargs()}, opts...))
+		if err != nil {
+			return nil, err
+		}
 		z.typed, z.kwargTypes = true, map[string]PyType{}
 		z.argTypes = nil
 		for _, a := range n.Args() {
@@ -192,7 +212,6 @@ func NormalizeArgs(m *ir.GraphModule, opts ...NormalizeOption) ([]*ir.Node, erro
 		}
 		var c change
 		var ok bool
-		var err error
 		switch n.Op() {
 		case ir.CallFunction:
 			c.args, c.kwargs, ok, err = z.function(n.Func(), n.Args(), n.Kwargs())

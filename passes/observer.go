@@ -37,6 +37,9 @@ func Observe(m *ir.GraphModule, pass string) *Observer {
 
 // Apply observes a pass while it runs, and returns what it made.
 func Apply(m *ir.GraphModule, pass string, run func(*ir.GraphModule) error) (*Observer, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "%s: expected a graph module, got nil", pass)
+	}
 	o := Observe(m, pass)
 	defer o.Stop()
 	return o, run(m)

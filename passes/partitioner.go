@@ -69,7 +69,9 @@ type Partitioner struct {
 func NewPartitioner(m *ir.GraphModule, support OperatorSupport, opts ...PartitionOption) *Partitioner {
 	p := &Partitioner{module: m, support: support, nonCompute: map[*ir.Func]bool{}, alone: map[*ir.Func]bool{}}
 	for _, o := range opts {
-		o(p)
+		if o != nil {
+			o(p)
+		}
 	}
 	return p
 }

@@ -30,6 +30,9 @@ var viewOf = map[*ir.Func]*ir.Func{
 // follows from the schemas. Follows torch.fx.passes.reinplace, which writes into
 // attributes.
 func Reinplace(ctx context.Context, m *ir.GraphModule, sample ...any) ([]string, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "reinplace: expected a graph module, got nil")
+	}
 	out, err := ShapeProp(ctx, m, sample, OnMeta())
 	if err != nil {
 		return nil, err

@@ -42,6 +42,9 @@ func EachValue(f func(n *ir.Node, value any)) ShapeOption {
 // cause; nodes before it stay annotated. Follows torch.fx.passes.shape_prop; the
 // memory format that it notes follows from sizes and strides, see [MemoryFormatOf].
 func ShapeProp(ctx context.Context, m *ir.GraphModule, args []any, opts ...ShapeOption) (any, error) {
+	if err := given("shapes", m, opts); err != nil {
+		return nil, err
+	}
 	p := &shapeProp{graph: m.Graph(), mode: libtorch.Mode{Grad: true, Threads: 1}, tensors: map[*torch.Tensor]*torch.Tensor{}, modules: map[nn.Module]nn.Module{}}
 	defer p.close()
 	for _, o := range opts {

@@ -28,6 +28,9 @@ func NodeTensorMeta(n *ir.Node) (ir.TensorMeta, error) {
 // value. Symbolic sizes count as they were at export. It fails where [ShapeProp]
 // noted no tensor. Same as torch.fx.passes.graph_manipulation.get_size_of_node.
 func SizeOfNode(m *ir.GraphModule, n *ir.Node) (NodeSize, error) {
+	if m == nil {
+		return NodeSize{}, ir.Errorf(ir.ErrInput, "sizes: expected a graph module, got nil")
+	}
 	meta, err := NodeTensorMeta(n)
 	if err != nil {
 		return NodeSize{}, err

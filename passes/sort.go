@@ -15,6 +15,9 @@ import (
 // changes nothing, when nodes read each other in a circle. Same order as
 // torch.fx.passes.tools_common.legalize_graph.
 func Legalize(m *ir.GraphModule) error {
+	if m == nil {
+		return ir.Errorf(ir.ErrInput, "legalize: expected a graph module, got nil")
+	}
 	var front, queue []*ir.Node // front is taken from its end, and first
 	return resort(m, ir.ErrRuntime, &order{
 		push: func(n *ir.Node) { queue = append(queue, n) },
@@ -55,6 +58,9 @@ torch.ops.aten._assert_async.msg torch.ops.aten.scalar_tensor.default torch.ops.
 // changes nothing, when nodes read each other in a circle. Same order as
 // torch.fx.passes.tools_common.stable_topological_sort.
 func Sort(m *ir.GraphModule) error {
+	if m == nil {
+		return ir.Errorf(ir.ErrInput, "sort: expected a graph module, got nil")
+	}
 	q := &nodeHeap{at: positions(m.Graph())}
 	push := func(n *ir.Node) { heap.Push(q, n) }
 	return resort(m, ir.ErrAssertion, &order{push: push, free: push, pop: q.next})

@@ -80,6 +80,9 @@ func ReturnTuples() SplitOption { return func(c *splitConfig) { c.tuple = true }
 // a_b, and that affixes and regions go together, and KeepOrder with attributes
 // that are returned and parts that need later ones.
 func Split(m *ir.GraphModule, partition func(*ir.Node) int, opts ...SplitOption) (*Splitting, error) {
+	if err := given("split", m, opts); err != nil {
+		return nil, err
+	}
 	s := &splitter{attributes: attributes{module: m}, parts: map[int]*splitPart{}, of: map[*ir.Node]*splitPart{}}
 	for _, o := range opts {
 		o(&s.splitConfig)

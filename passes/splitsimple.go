@@ -10,6 +10,9 @@ import "github.com/torchfx-go/torchfx/ir"
 // among them, and where a part needs what a later one computes. Same as
 // torch.fx.passes.split_module.split_module_simple.
 func SplitSimple(m *ir.GraphModule, numbers map[*ir.Node]int, opts ...SplitOption) (*Splitting, error) {
+	if err := given("split", m, opts); err != nil {
+		return nil, err
+	}
 	s := &splitter{attributes: attributes{module: m}, parts: map[int]*splitPart{}, of: map[*ir.Node]*splitPart{}, symbols: map[string]*ir.Node{}}
 	for _, o := range opts {
 		o(&s.splitConfig)

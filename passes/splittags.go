@@ -22,6 +22,9 @@ func TupleParts() TagOption { return func(s *tagSplitter) { s.tuple = true } }
 // torch.fx.passes.split_utils.split_by_tags, except that arguments keep their
 // defaults.
 func SplitByTags(m *ir.GraphModule, tags []string, tag func(*ir.Node) string, opts ...TagOption) (*Splitting, error) {
+	if err := given("split by tags", m, opts); err != nil {
+		return nil, err
+	}
 	s := &tagSplitter{attributes: attributes{module: m}, parts: map[string]*tagPart{}, of: map[*ir.Node]*tagPart{},
 		main: ir.NewGraph(), env: map[*ir.Node]*ir.Node{}, attrs: map[string]any{}}
 	for _, o := range opts {

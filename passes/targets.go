@@ -23,6 +23,9 @@ func ReplaceTargets(g *ir.Graph, op ir.Op, target ir.Target, newOp ir.Op, newTar
 // is neither among inputs nor before it among nodes. Same as
 // torch.fx.experimental.optimization.extract_subgraph.
 func ExtractSubgraph(m *ir.GraphModule, nodes, inputs, outputs []*ir.Node) (*ir.GraphModule, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "extract: expected a graph module, got nil")
+	}
 	g := ir.NewGraph()
 	env := map[*ir.Node]*ir.Node{}
 	for _, n := range inputs {

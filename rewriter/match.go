@@ -1,6 +1,8 @@
 package rewriter
 
-import "github.com/torchfx-go/torchfx/ir"
+import (
+	"github.com/torchfx-go/torchfx/ir"
+)
 
 // A Matcher finds a pattern in graphs. It may be used by many goroutines.
 type Matcher struct {
@@ -35,7 +37,11 @@ func NewMatcher(g *ir.Graph, opts ...Option) (*Matcher, error) {
 	if g == nil {
 		return nil, ir.Errorf(ir.ErrType, "pattern: expected a graph, got nil")
 	}
-	return newMatcher(g, configure(opts))
+	c, err := configure("pattern", opts)
+	if err != nil {
+		return nil, err
+	}
+	return newMatcher(g, c)
 }
 
 func newMatcher(g *ir.Graph, c *config) (*Matcher, error) {

@@ -22,12 +22,15 @@ type config struct {
 	explain           func(Reason)
 }
 
-func configure(opts []Option) *config {
+func configure(what string, opts []Option) (*config, error) {
+	if err := ir.CheckOptions(what, opts); err != nil {
+		return nil, err
+	}
 	c := &config{}
 	for _, o := range opts {
 		o(c)
 	}
-	return c
+	return c, nil
 }
 
 // A Filter looks at a match before anything is replaced; false leaves it alone.

@@ -53,12 +53,14 @@ func Replace(m *ir.GraphModule, pattern any, opts ...Option) ([]Replaced, error)
 	if m == nil {
 		return nil, ir.Errorf(ir.ErrInput, "replace: expected a graph module, got nil")
 	}
-	c := configure(opts)
+	c, err := configure("replace", opts)
+	if err != nil {
+		return nil, err
+	}
 	if c.matchOutput || c.overlapping {
 		return nil, ir.Errorf(ir.ErrValue, "replace: expected matches that can be replaced one by one, got MatchOutput or Overlapping")
 	}
 	e := &edit{module: m, config: c, writers: writers{}}
-	var err error
 	if e.pattern, err = graphOf("pattern", pattern); err != nil {
 		return nil, err
 	}

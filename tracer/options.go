@@ -14,7 +14,7 @@ type config struct {
 	concrete   map[string]any
 	positional []any        // concrete arguments by position, nil for none
 	signature  nn.Signature // Params is nil where none was given
-	sigError   error
+	fault      error        // of the options
 	method     any
 	stacks     bool
 	buffers    bool
@@ -60,13 +60,13 @@ func ConcreteArgs(args ...any) Option {
 // star stands last in the Go function too; the starred parameters themselves are
 // of type torch.Value. Modules have theirs in a tag; see package nn.
 func Signature(text string) Option {
-	return func(c *config) { c.signature, c.sigError = nn.ParseSignature(text) }
+	return func(c *config) { c.signature, c.fault = nn.ParseSignature(text) }
 }
 
 // Parameters gives the parameter list of a function, with any defaults.
 func Parameters(params ...nn.Param) Option {
 	return func(c *config) {
-		c.signature, c.sigError = nn.Signature{Params: append([]nn.Param{}, params...)}, nil
+		c.signature, c.fault = nn.Signature{Params: append([]nn.Param{}, params...)}, nil
 	}
 }
 

@@ -43,9 +43,12 @@ type Scope struct {
 	Type string // class, as nn.ClassName has it; "" for a function
 }
 
-// New returns a tracer.
+// New returns a tracer. What is wrong with an option is an error of its traces.
 func New(opts ...Option) *Tracer {
 	t := &Tracer{}
+	if t.config.fault = ir.CheckOptions("trace", opts); t.config.fault != nil {
+		opts = nil
+	}
 	for _, o := range opts {
 		o(&t.config)
 	}
@@ -71,8 +74,8 @@ func SymbolicTrace(root any, opts ...Option) (*ir.GraphModule, error) {
 // error of the model's code is an [*Error] with the source line; panics that are
 // no *torch.Error are bugs and pass.
 func (t *Tracer) Trace(root any) (*ir.Graph, error) {
-	if t.config.sigError != nil {
-		return nil, t.config.sigError
+	if t.config.fault != nil {
+		return nil, t.config.fault
 	}
 	t.begin(ir.NewGraph())
 	defer t.end()

@@ -70,6 +70,9 @@ func (d Default) record(op ir.Op, target any, args []any, kwargs []torch.Kwarg) 
 // module of what that recorded, with the attributes of m that it names. Follows
 // torch.fx.Transformer.transform.
 func Transform(ctx context.Context, m *ir.GraphModule, make func(Default) interpreter.Handler) (*ir.GraphModule, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "transform: expected a graph module, got nil")
+	}
 	g := ir.NewGraph()
 	t := tracer.Append(g)
 	in := interpreter.New(m, interpreter.WithHandler(make(Default{t: t, g: g})))

@@ -13,6 +13,9 @@ type Sizes map[*ir.Node]passes.NodeSize
 // SizesOf returns the sizes of the nodes of m's graph, see passes.SizeOfNode. It fails
 // with class ir.ErrRuntime where passes.ShapeProp has not run.
 func SizesOf(m *ir.GraphModule) (Sizes, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "placement: expected a graph module, got nil")
+	}
 	sizes := Sizes{}
 	for n := range m.Graph().Nodes() {
 		if n.Op() == ir.Output {

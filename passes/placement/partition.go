@@ -78,6 +78,12 @@ type partitioner struct {
 // memory for, devices that have not enough together, groups that cannot be given
 // devices.
 func Partition(m *ir.GraphModule, devices []Device, opts ...Option) (*Result, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrInput, "placement: expected a graph module, got nil")
+	}
+	if err := ir.CheckOptions("placement", opts); err != nil {
+		return nil, err
+	}
 	p := &partitioner{module: m, devices: devices, group: (*partitioner).bySize}
 	for _, o := range opts {
 		o(p)
