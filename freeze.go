@@ -24,6 +24,9 @@ import (
 // It waits for runs that are going on. After an error the program is closed, but for those
 // that [passes.CheckFreeze] gives: then nothing was rewritten.
 func (p *Program) Freeze(ctx context.Context, opts ...passes.FreezeOption) (*passes.FreezeReport, error) {
+	if p == nil {
+		return nil, noProgram("Freeze")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

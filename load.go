@@ -24,6 +24,7 @@ type loadConfig struct {
 	guards    bool
 	export    []export.Option
 	running   []interpreter.Option
+	mode      libtorch.Mode // of runs, as far as options here set it
 }
 
 // OnDevice puts the program's state on d and makes operators that create tensors
@@ -84,10 +85,13 @@ func WithLibrary(path string) LoadOption {
 	return func(c *loadConfig) { c.libraries = append(c.libraries, path) }
 }
 
-// WithThreads sets how many threads one kernel, or one group of fused operators, may use.
-// Default: 1, since runs are parallel already.
+// WithThreads sets how many threads one kernel, or one group of fused operators, may use,
+// 1 to 1024; less is 1. Default: 1, since runs are parallel already.
 func WithThreads(n int) LoadOption {
-	return func(c *loadConfig) { c.running = append(c.running, interpreter.WithThreads(n)) }
+	return func(c *loadConfig) {
+		c.mode.Threads = max(n, 1)
+		c.running = append(c.running, interpreter.WithThreads(n))
+	}
 }
 
 // WithHandler makes h execute the nodes; see package interpreter.
@@ -110,9 +114,15 @@ func OnProgress(f func(done, total int)) LoadOption {
 // It needs libtorch: without it the error is of class ir.ErrMissing and names
 // the command that installs it. Package export reads files without libtorch.
 func Load(path string, opts ...LoadOption) (*Program, error) {
+	if err := ir.CheckOptions("load", opts); err != nil {
+		return nil, err
+	}
 	c := loadConfig{guards: true}
 	for _, o := range opts {
 		o(&c)
+	}
+	if err := c.mode.Check(); err != nil {
+		return nil, fmt.Errorf("load: %w", err)
 	}
 	if !c.signature {
 		if err := c.setUp(); err != nil {
@@ -193,6 +203,8 @@ func newProgram(path string, file *export.Program, c loadConfig) (*Program, erro
 	if err != nil {
 		return nil, errors.Join(err, interpreter.Check(module))
 	}
+	d := c.stateDevice()
+	p.elements = len(p.state.named) > 0 && (d == nil || d.Kind() != ir.DeviceMeta)
 	p.state.attach(module)
 	if err := interpreter.Check(module); err != nil {
 		_ = p.state.free()

@@ -44,9 +44,16 @@ func AOTIDevice(index int) AOTIOption {
 // has no program of that name, or the loader refuses it, and of class ir.ErrMissing
 // without libtorch.
 func OpenAOTI(path string, opts ...AOTIOption) (*Compiled, error) {
+	if err := ir.CheckOptions("open", opts); err != nil {
+		return nil, err
+	}
 	c := aotiConfig{model: "model", runners: 1, threads: 1, device: -1}
 	for _, o := range opts {
 		o.aoti(&c)
+	}
+	mode := libtorch.Mode{Threads: c.threads}
+	if err := mode.Check(); err != nil {
+		return nil, fmt.Errorf("open: %w", err)
 	}
 	if err := packaged(path, c.model); err != nil {
 		return nil, err
@@ -55,7 +62,7 @@ func OpenAOTI(path string, opts ...AOTIOption) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Compiled{path: path, program: program, mode: libtorch.Mode{Threads: c.threads}}
+	p := &Compiled{path: path, program: program, mode: mode}
 	if err := p.readSpec(); err != nil {
 		_ = program.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -110,6 +117,9 @@ func (p *Compiled) Run(ctx context.Context, args ...any) (any, error) { return p
 
 // Call is [Compiled.Run] with keyword arguments.
 func (p *Compiled) Call(ctx context.Context, args []any, kwargs map[string]any) (any, error) {
+	if err := p.given(ctx); err != nil {
+		return nil, err
+	}
 	leaves, err := p.in.FlattenCall(args, kwargs, nil)
 	if err != nil {
 		return nil, err
@@ -124,8 +134,11 @@ func (p *Compiled) Call(ctx context.Context, args []any, kwargs map[string]any) 
 // RunFlat gives the program its inputs as they are, and returns the leaves of the
 // result.
 func (p *Compiled) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
-	if err := given(ctx); err != nil {
+	if err := p.given(ctx); err != nil {
 		return nil, err
+	}
+	if expected := p.in.NumLeaves(); len(leaves) != expected {
+		return nil, ir.Errorf(ir.ErrInput, "%s: inputs: expected %d, got %d", p.path, expected, len(leaves))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, ir.Errorf(ir.ErrCancelled, "%s: stopped before the run: %w", p.path, err)
@@ -156,6 +169,19 @@ func (p *Compiled) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
 	return out, nil
 }
 
+// given refuses a run of no program, or with a nil context.
+func (p *Compiled) given(ctx context.Context) error {
+	if p == nil {
+		return ir.Errorf(ir.ErrInput, "run: expected a compiled program, got nil")
+	}
+	return given(ctx)
+}
+
 // Close frees the program once the runs that are going on have ended. It may be called
-// again.
-func (p *Compiled) Close() error { return p.program.Close() }
+// again, and on nil.
+func (p *Compiled) Close() error {
+	if p == nil {
+		return nil
+	}
+	return p.program.Close()
+}

@@ -34,6 +34,9 @@ type inliner interface {
 // in a trace. The result is as [Interpreter.Run] has it, and a torch.Value or
 // containers of these in a trace. It panics with a *torch.Error.
 func (m *Module) Forward(args ...any) any {
+	if m.gm == nil {
+		panic(&torch.Error{Op: "GraphModule", Err: ir.Errorf(ir.ErrInput, "expected a graph module, got nil")})
+	}
 	if s := nn.ShadowOf(m); s != nil {
 		if t, ok := s.Caller.(inliner); ok {
 			inline := func() any { return t.Inline(m.gm, s.Path, args) }

@@ -16,6 +16,9 @@ import (
 // at, too. Each cause is named once, with the nodes that need it. nil is no
 // promise that a run succeeds: shapes and values are seen then.
 func Check(module *ir.GraphModule) error {
+	if module == nil {
+		return ir.Errorf(ir.ErrInput, "check: expected a graph module, got nil")
+	}
 	c := checking{seen: map[*ir.GraphModule]bool{}, byWhat: map[string]*fault{}}
 	c.module("", module)
 	var faults []error

@@ -28,6 +28,9 @@ type Delegated struct {
 // names, a tensor or a tuple of tensors. Neither may be changed from here on. The region
 // is the caller's to close once nothing runs it any more.
 func NewDelegated(twin *ir.GraphModule, region *libtorch.Region) (*Delegated, error) {
+	if twin == nil {
+		return nil, ir.Errorf(ir.ErrInput, "delegated: expected a graph module, got nil")
+	}
 	out, err := twin.Graph().OutputNode()
 	if err != nil {
 		return nil, err

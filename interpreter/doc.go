@@ -30,15 +30,16 @@
 //
 // Ask for the class with errors.Is; classes are those of package ir.
 //
-//	ir.ErrInput      arguments are too few or too many, guards refuse them, or the context is nil: the caller's fault
+//	ir.ErrInput      arguments are too few or too many, guards refuse them, or what is run, its context or an option is nil: the caller's fault
 //	ir.ErrCancelled  the context was over, before or between two steps; errors.Is finds the context's own error as well
 //	ir.ErrClosed     the plan, the program or a tensor was closed before
 //	ir.ErrMissing    libtorch is not set up, or the device is not there
 //	ir.ErrRuntime    an operator failed, with libtorch's text; other classes are those of Python's exceptions
 //
-// RunFlat does not count its leaves, as torch.fx's Interpreter does not: a placeholder
-// that gets none fails, of class ir.ErrRuntime, and those that are too many are not
-// looked at.
+// RunFlat takes as many leaves as the placeholders do. In Run of a graph with a plain
+// signature, a placeholder that gets no argument fails, of class ir.ErrRuntime; arguments that
+// are too many a Plan refuses, as a call of Python's module does, and an Interpreter does not
+// look at, as torch.fx's does not.
 //
 // What fails in a node is a [*NodeError]: its text names the node, shows its arguments,
 // and ends with the line of Python that the node came from. Nothing panics over this

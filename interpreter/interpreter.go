@@ -24,6 +24,7 @@ type Interpreter struct {
 	subgraphs bool
 	progress  func(done, total int)
 	schedules sync.Map // *ir.Graph -> *schedule
+	fault     error    // of the options, which every run returns
 }
 
 // WithHandler makes h execute the nodes. Default: [Default].
@@ -50,12 +51,20 @@ func OnProgress(f func(done, total int)) Option {
 }
 
 // New returns an interpreter of the module. It looks at nothing yet: [Check]
-// tells beforehand what of the module cannot run.
+// tells beforehand what of the module cannot run. What is wrong with the module or an
+// option is an error of the runs.
 func New(module *ir.GraphModule, opts ...Option) *Interpreter {
 	in := &Interpreter{module: module, handler: Default{}}
 	in.mode.Threads = 1
+	if err := ir.CheckOptions("run", opts); err != nil {
+		in.fault = err
+		return in
+	}
 	for _, o := range opts {
 		o.interpreter(in)
+	}
+	if in.handler == nil {
+		in.fault = ir.Errorf(ir.ErrInput, "run: expected a handler, got nil")
 	}
 	return in
 }
@@ -78,6 +87,9 @@ func (in *Interpreter) Run(ctx context.Context, args ...any) (any, error) {
 
 // Call is [Interpreter.Run] with keyword arguments.
 func (in *Interpreter) Call(ctx context.Context, args []any, kwargs map[string]any) (any, error) {
+	if err := in.given(ctx); err != nil {
+		return nil, err
+	}
 	return in.run(ctx, in.mode, in.currentGraph(), args, kwargs, Options{})
 }
 
@@ -91,18 +103,27 @@ type Options struct {
 	// RawIO hands arguments to the placeholders in order and returns the value
 	// of the output node, past the graph's code generator.
 	RawIO bool
+
+	counted bool // arguments are as many as the placeholders take
 }
 
 // RunWith is [Interpreter.Run] with options.
 func (in *Interpreter) RunWith(ctx context.Context, o Options, args ...any) (any, error) {
+	if err := in.given(ctx); err != nil {
+		return nil, err
+	}
 	return in.run(ctx, in.mode, in.currentGraph(), args, nil, o)
 }
 
 // RunFlat gives one leaf to each placeholder, past the code generator, and
 // returns the leaves of the result: the items of the tuple that exported
-// programs end with, or else the one value.
+// programs end with, or else the one value. Another number of leaves is an error of
+// class ir.ErrInput.
 func (in *Interpreter) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
-	out, err := in.run(ctx, in.mode, in.currentGraph(), leaves, nil, Options{RawIO: true})
+	if err := in.given(ctx); err != nil {
+		return nil, err
+	}
+	out, err := in.run(ctx, in.mode, in.currentGraph(), leaves, nil, Options{RawIO: true, counted: true})
 	if err != nil {
 		return nil, err
 	}
@@ -156,9 +177,6 @@ func (in *Interpreter) currentGraph() *ir.Graph {
 }
 
 func (in *Interpreter) run(ctx context.Context, mode libtorch.Mode, g *ir.Graph, args []any, kwargs map[string]any, o Options) (any, error) {
-	if err := in.given(ctx); err != nil {
-		return nil, err
-	}
 	if !o.RawIO {
 		var err error
 		if args, err = g.ProcessInputs(args, kwargs); err != nil {
@@ -171,6 +189,12 @@ func (in *Interpreter) run(ctx context.Context, mode libtorch.Mode, g *ir.Graph,
 	}
 	r := in.begin(ctx, in.module, g, args)
 	r.mode, r.env = mode, o.Env
+	if o.counted {
+		if err := r.schedule.takes.check(len(args)); err != nil {
+			r.leave()
+			return nil, err
+		}
+	}
 	for _, v := range args {
 		r.owners.lend(v)
 	}
@@ -181,10 +205,15 @@ func (in *Interpreter) run(ctx context.Context, mode libtorch.Mode, g *ir.Graph,
 	return processOutputs(g, out)
 }
 
-// given refuses a run of nothing, or with a nil context.
+// given refuses a run of nothing, by options that say nothing, or with a nil context.
 func (in *Interpreter) given(ctx context.Context) error {
-	if in.module == nil {
+	switch {
+	case in == nil:
+		return ir.Errorf(ir.ErrInput, "run: expected an interpreter, got nil")
+	case in.module == nil:
 		return ir.Errorf(ir.ErrInput, "run: expected a graph module, got nil")
+	case in.fault != nil:
+		return in.fault
 	}
 	return given(ctx)
 }

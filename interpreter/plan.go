@@ -3,6 +3,7 @@ package interpreter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -40,6 +41,7 @@ type Plan struct {
 	modes   []libtorch.Mode
 	keeper  *keeper
 	inputs  []planInput
+	takes   leafCount
 	output  operand
 	results []int // slots that the output reads
 	literal []any
@@ -100,10 +102,16 @@ func Compile(m *ir.GraphModule, opts ...PlanOption) (*Plan, error) {
 	if m == nil {
 		return nil, ir.Errorf(ir.ErrInput, "compile: expected a graph module, got nil")
 	}
+	if err := ir.CheckOptions("compile", opts); err != nil {
+		return nil, err
+	}
 	c := planConfig{fusion: libtorch.PlanFuse}
 	c.mode.Threads = 1
 	for _, o := range opts {
 		o.plan(&c)
+	}
+	if err := c.mode.Check(); err != nil {
+		return nil, fmt.Errorf("compile: %w", err)
 	}
 	if c.mode.Observe != nil {
 		return nil, ir.Errorf(ir.ErrUnsupported, "compile: expected a mode that observes no operators: a plan calls them without telling; use an Interpreter")
@@ -127,7 +135,7 @@ func (c *planConfig) compile(m *ir.GraphModule, device *deviceSide) (*Plan, erro
 	if c.graph == nil {
 		c.graph = m.Graph()
 	}
-	p := &Plan{module: m, device: device, graph: c.graph, mode: c.mode, check: c.check, in: New(m, WithMode(c.mode)), frames: make(chan *planFrame, 2*runtime.GOMAXPROCS(0))}
+	p := &Plan{module: m, device: device, graph: c.graph, takes: leafCountOf(c.graph), mode: c.mode, check: c.check, in: New(m, WithMode(c.mode)), frames: make(chan *planFrame, 2*runtime.GOMAXPROCS(0))}
 	p.vmap = changesMode(m, map[*ir.GraphModule]bool{})
 	lw := &lowerer{keeper: newKeeper(), regions: []region{{parent: -1}}, modes: []libtorch.Mode{c.mode}, goOnly: p.vmap, staged: device != nil}
 	defer lw.close()
@@ -245,12 +253,15 @@ func changesMode(m *ir.GraphModule, seen map[*ir.GraphModule]bool) bool {
 
 // Run runs the plan on args, which the graph's code generator fits to the
 // placeholders, and returns what it makes of the result. Arguments, results,
-// errors and ownership are those of [Interpreter.Run]; ctx is looked at between
-// operators.
+// errors and ownership are those of [Interpreter.Run], but that surplus arguments are
+// an error of class ir.ErrInput; ctx is looked at between operators.
 func (p *Plan) Run(ctx context.Context, args ...any) (any, error) { return p.Call(ctx, args, nil) }
 
 // Call is [Plan.Run] with keyword arguments.
 func (p *Plan) Call(ctx context.Context, args []any, kwargs map[string]any) (any, error) {
+	if err := p.given(ctx); err != nil {
+		return nil, err
+	}
 	leaves, err := p.graph.ProcessInputs(args, kwargs)
 	if err != nil {
 		return nil, err
@@ -265,6 +276,12 @@ func (p *Plan) Call(ctx context.Context, args []any, kwargs map[string]any) (any
 // RunFlat gives one leaf to each placeholder, past the code generator, and returns
 // the leaves of the result; see [Interpreter.RunFlat].
 func (p *Plan) RunFlat(ctx context.Context, leaves []any) ([]any, error) {
+	if err := p.given(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.takes.check(len(leaves)); err != nil {
+		return nil, err
+	}
 	out, err := p.run(ctx, leaves)
 	if err != nil {
 		return nil, err
@@ -304,11 +321,16 @@ func (p *Plan) Close() error {
 	}
 }
 
+// given refuses a run of no plan, or with a nil context.
+func (p *Plan) given(ctx context.Context) error {
+	if p == nil {
+		return ir.Errorf(ir.ErrInput, "run: expected a plan, got nil")
+	}
+	return given(ctx)
+}
+
 // run runs the plan on one value per placeholder.
 func (p *Plan) run(ctx context.Context, args []any) (any, error) {
-	if err := given(ctx); err != nil {
-		return nil, err
-	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if err := p.admit(args); err != nil {
@@ -343,9 +365,11 @@ func (p *Plan) admit(args []any) error {
 		return ir.Errorf(ir.ErrClosed, "run: expected an open plan, got one that is closed")
 	}
 	if p.check != nil {
-		return p.check(args)
+		if err := p.check(args); err != nil {
+			return err
+		}
 	}
-	return nil
+	return p.takes.checkMost(len(args))
 }
 
 // frame takes a frame that is idle, or makes one.

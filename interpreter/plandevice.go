@@ -217,11 +217,11 @@ func (p *Plan) runOn(ctx context.Context, w *libtorch.DeviceWorker, args []any) 
 // service calls it with arguments of each shape that it expects, before it says that
 // it is ready.
 func (p *Plan) Warmup(ctx context.Context, args ...any) error {
-	leaves, err := p.graph.ProcessInputs(args, nil)
-	if err != nil {
+	if err := p.given(ctx); err != nil {
 		return err
 	}
-	if err := given(ctx); err != nil {
+	leaves, err := p.graph.ProcessInputs(args, nil)
+	if err != nil {
 		return err
 	}
 	if p.device == nil {
@@ -268,6 +268,9 @@ type PlanCapture struct {
 // the most recent first, and why none is captured at all where that is so. It waits
 // for the runs that are going on.
 func (p *Plan) Captures(ctx context.Context) (classes []PlanCapture, why string, err error) {
+	if err := p.given(ctx); err != nil {
+		return nil, "", err
+	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	switch {

@@ -39,6 +39,9 @@ import (
 // written over the other. What is not listed is a view, is written in place, or is
 // allocated by its kernel.
 func (p *Plan) Dump() (string, error) {
+	if p == nil {
+		return "", ir.Errorf(ir.ErrInput, "dump: expected a plan, got nil")
+	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.closed {

@@ -45,10 +45,7 @@ func (in *Interpreter) begin(ctx context.Context, module *ir.GraphModule, g *ir.
 // finish executes the run and returns what the caller owns. The frame goes back
 // to its pool, and everything that the run still owns is closed.
 func (r *Run) finish() (any, error) {
-	defer func() {
-		r.frame.reset()
-		r.schedule.frames.Put(r.frame)
-	}()
+	defer r.leave()
 	for _, v := range r.env {
 		r.owners.lend(v)
 	}
@@ -60,6 +57,12 @@ func (r *Run) finish() (any, error) {
 		return r.owners.handOver(out)
 	}
 	return r.fill(out)
+}
+
+// leave gives the frame back to its pool.
+func (r *Run) leave() {
+	r.frame.reset()
+	r.schedule.frames.Put(r.frame)
 }
 
 // fill puts all values of the run into the caller's environment, in handles that

@@ -13,8 +13,9 @@ import (
 type schedule struct {
 	steps    []*step
 	cells    map[*ir.Node]int // the cell of a node is its place in steps
-	literals []any            // of the graph that may hold resources
-	frames   sync.Pool        // *frame
+	takes    leafCount
+	literals []any     // of the graph that may hold resources
+	frames   sync.Pool // *frame
 
 	// The stretches of steps that can be made in one crossing, by their first steps.
 	// They are looked for in the first run that nobody watches.
@@ -63,7 +64,7 @@ type cell struct {
 }
 
 func newSchedule(g *ir.Graph) *schedule {
-	s := &schedule{cells: make(map[*ir.Node]int, g.Len())}
+	s := &schedule{cells: make(map[*ir.Node]int, g.Len()), takes: leafCountOf(g)}
 	for n := range g.Nodes() {
 		s.cells[n] = len(s.cells)
 	}

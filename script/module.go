@@ -40,6 +40,12 @@ func (m *Module) Run(ctx context.Context, method string, args ...any) (any, erro
 
 // RunMode is [Module.Run] in a mode: with gradients, threads, autocast.
 func (m *Module) RunMode(ctx context.Context, mode *libtorch.Mode, method string, args ...any) (any, error) {
+	switch {
+	case m == nil:
+		return nil, ir.Errorf(ir.ErrInput, "run: expected a module, got nil")
+	case ctx == nil:
+		return nil, ir.Errorf(ir.ErrInput, "run: expected a context, got nil")
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -207,5 +213,10 @@ func (m *Module) Graph(r tracer.Recording, args ...any) (*ir.GraphModule, error)
 	return r.Record(func(args ...any) (any, error) { return m.Run(context.Background(), "forward", args...) }, args...)
 }
 
-// Close frees the program. It may be called again.
-func (m *Module) Close() error { return m.script.Close() }
+// Close frees the program. It may be called again, and on nil.
+func (m *Module) Close() error {
+	if m == nil {
+		return nil
+	}
+	return m.script.Close()
+}

@@ -43,6 +43,9 @@ func OnDevice(index int) PackageOption { return func(c *packageConfig) { c.devic
 // compiled for, which runs in this process: open files of those you trust. An error
 // wraps [ir.ErrInput] where libtorch's loader refuses the file.
 func OpenPackage(path string, opts ...PackageOption) (*Package, error) {
+	if err := ir.CheckOptions("open", opts); err != nil {
+		return nil, err
+	}
 	c := packageConfig{model: "model", runners: 1, threads: 1, device: -1}
 	for _, o := range opts {
 		o(&c)
@@ -50,16 +53,26 @@ func OpenPackage(path string, opts ...PackageOption) (*Package, error) {
 	if c.runners < 1 || c.threads < 1 {
 		return nil, ir.Errorf(ir.ErrValue, "%s: expected at least one runner and one thread, got %d and %d", path, c.runners, c.threads)
 	}
+	mode := libtorch.Mode{Threads: c.threads}
+	if err := mode.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	compiled, err := libtorch.OpenCompiled(path, c.model, c.runners, c.device)
 	if err != nil {
 		return nil, err
 	}
-	return &Package{path, compiled, libtorch.Mode{Threads: c.threads}}, nil
+	return &Package{path, compiled, mode}, nil
 }
 
 // Run calls the program with flat inputs, tensors all, and returns its flat outputs,
 // which are the caller's to close.
 func (p *Package) Run(ctx context.Context, inputs ...*torch.Tensor) ([]*torch.Tensor, error) {
+	switch {
+	case p == nil:
+		return nil, ir.Errorf(ir.ErrInput, "run: expected a package, got nil")
+	case ctx == nil:
+		return nil, ir.Errorf(ir.ErrInput, "run: expected a context, got nil")
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -85,5 +98,10 @@ func (p *Package) Run(ctx context.Context, inputs ...*torch.Tensor) ([]*torch.Te
 // Metadata returns what the package says of itself.
 func (p *Package) Metadata() (map[string]string, error) { return p.compiled.Metadata() }
 
-// Close frees the program. It may be called again.
-func (p *Package) Close() error { return p.compiled.Close() }
+// Close frees the program. It may be called again, and on nil.
+func (p *Package) Close() error {
+	if p == nil {
+		return nil
+	}
+	return p.compiled.Close()
+}
