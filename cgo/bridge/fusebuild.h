@@ -2,14 +2,13 @@
 // the blocks.
 #pragma once
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
 #include <vector>
 
 #include "fusable.h"
+#include "threads.h"
 
 namespace tfx {
 
@@ -337,8 +336,8 @@ class GroupBuilder {
         reduces = std::lcm(reduces, p.reduces);
         if (reduces > kMost) return false;
       } else if (!is_even(overload(p), p)) {
-        // The loop of a kernel that has lanes splits its elements as threads does, others of
-        // more than kLeast do it each in its way.
+        // The loop of a kernel that has lanes gives its threads equal shares, of at least
+        // GRAIN_SIZE; others of more than kLeast do it each in its way.
         if (g.axis > 0 || (lanes_for(overload(p), p) == nullptr && at::get_num_threads() > 1 && total > kLeast)) return false;
         even = false;
       }
@@ -362,7 +361,10 @@ class GroupBuilder {
   }
 
   // threads is how many do so many elements of libtorch's loops.
-  static int64_t threads(int64_t elements) { return std::min<int64_t>(at::get_num_threads(), at::divup(elements, at::internal::GRAIN_SIZE)); }
+  static int64_t threads(int64_t elements) {
+    const int64_t most = at::divup(elements, at::internal::GRAIN_SIZE);
+    return most == 1 ? 1 : std::min(team(), most);
+  }
 
   // cost is how many operators that libtorch's loops do in the same time a group is.
   static int64_t cost(const Group& g) {

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <ATen/EmptyTensor.h>
-#include <ATen/Parallel.h>
-#include <ATen/TensorIterator.h>
 #include <ATen/Version.h>
 #include <ATen/ops/as_strided.h>
 #include <ATen/ops/empty_strided.h>
@@ -44,20 +42,6 @@ T element(const at::Tensor& t) {
 inline double number(const at::Tensor& t, c10::ScalarType to) {
   const double x = to == c10::kFloat ? static_cast<double>(element<float>(t)) : element<double>(t);
   return x == x || t.scalar_type() == to ? x : number(t.to(to), to);
-}
-
-// on_threads calls f with 0 to n-1 on the threads of libtorch's kernels. at::parallel_for
-// is serial here, since its header is compiled without OpenMP. An iteration is compiled
-// with libtorch: this one is over a tensor of which only the places of elements matter.
-template <class F>
-void on_threads(int64_t n, const F& f) {
-  const at::Tensor places(at::detail::empty_cpu({n}, c10::kByte));
-  const char* const first = static_cast<const char*>(places.const_data_ptr());
-  at::TensorIterator::borrowing_nullary_op(places).for_each(
-      [&](char** at, const int64_t*, int64_t count) {
-        for (int64_t i = 0; i < count; i++) f(at[0] - first + i);
-      },
-      1);
 }
 
 // A Bench is what one thread needs to do a group: scratch memory, and the kernels
@@ -277,9 +261,9 @@ struct GroupRun {
     if (g.threads == 1) {
       blocks(0, stack);
     } else {
-      on_threads(g.threads, [&](int64_t thread) {
+      on_threads(g.threads, [&](int64_t from, int64_t to) {
         torch::jit::Stack own;
-        blocks(thread, own);
+        for (int64_t thread = from; thread < to; thread++) blocks(thread, own);
       });
     }
     clear();
