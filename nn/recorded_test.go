@@ -109,6 +109,9 @@ func TestRecordedFunctions(t *testing.T) {
 			out, err := torch.Try(func() any {
 				return functional.Call(c.Function, decodeAll(t, c.Args), c.Kwargs.options(t))
 			})
+			if testenv.Otherwise(t, "torch.nn.functional."+c.Function) != "" {
+				return
+			}
 			require.NoError(t, err)
 			requireSame(t, decode(t, c.Output), out, "output")
 		})

@@ -7,6 +7,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty_strided.h>
+#include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 
 #include <unordered_map>
@@ -15,6 +16,15 @@
 #include "error.h"
 
 namespace tfx {
+
+// throws is whether a storage throws where its memory is asked for. Releases before 2.15
+// can set it and not take it back; an explicit instantiation may name what is private.
+bool& throws(c10::StorageImpl& s);
+template <bool c10::StorageImpl::*Flag>
+struct Throws {
+  friend bool& throws(c10::StorageImpl& s) { return s.*Flag; }
+};
+template struct Throws<&c10::StorageImpl::throw_on_immutable_data_ptr_>;
 
 class Bare {
  public:
@@ -115,14 +125,11 @@ class Bare {
 
   // close makes code fail that reads elements itself, past the dispatcher. Kernels of
   // the device meta do not, but for comparing addresses, which they may.
-  template <class Storage>
-  static void close(Storage& s, bool on) {
-    if constexpr (requires { s.clear_data_ptr_access_error_msg_(); }) {
-      if (on) {
-        s.release_data_and_set_meta_custom_data_ptr_error_msg_("expected a tensor with elements, got one that is recorded without");
-      } else {
-        s.clear_data_ptr_access_error_msg_();
-      }
+  static void close(c10::StorageImpl& s, bool on) {
+    if (on) {
+      s.release_data_and_set_meta_custom_data_ptr_error_msg_("expected a tensor with elements, got one that is recorded without");
+    } else {
+      throws(s) = false;
     }
   }
 

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "meta.h"
 #include "mode.h"
+#include "older.h"
 #include "operator.h"
 #include "planentry.h"
 #include "prepared.h"
@@ -34,6 +35,7 @@ extern "C" __attribute__((visibility("default"))) const tfx_api* tfx_get_api(voi
   // kernels use one thread unless a call says otherwise, see mode.h
   at::set_num_threads(1);
   tfx::Allocator::install();
+  tfx::add_facts();
   tfx::meta::Table::get();
   static const tfx_api api = {
       .abi = TFX_ABI,

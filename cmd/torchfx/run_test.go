@@ -288,7 +288,7 @@ func TestRunRefusesFilesOfChoices(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			before, _ := os.ReadFile(tc.path)
-			code, stdout, stderr := invoke(nil, "run", model, "--inputs", filepath.Join(dir, "inputs.0.safetensors"), "--freeze", "--choices", tc.path)
+			code, stdout, stderr := invoke(nil, "run", model, "--inputs", filepath.Join(dir, "inputs.0.safetensors"), "--freeze", "--choices", tc.path, "--quiet")
 			assert.Equal(t, exitFailed, code)
 			assert.Empty(t, stdout)
 			assert.True(t, strings.HasPrefix(stderr, "torchfx: choices "+tc.path+": "), stderr)
