@@ -86,9 +86,10 @@ class NearestRun {
  public:
   // run computes n elements; in and out are not the same memory.
   void run(const Nearest& f, const float* in, float* out, int64_t n) {
-    if (at_.empty()) {
-      at_.resize(kSome + kNearestSpare);
-      doubted_ = at::detail::empty_cpu({kSome}, c10::kFloat);
+    const int64_t room = std::min(kSome, n);
+    if (static_cast<int64_t>(at_.size()) < room + kNearestSpare) {
+      at_.resize(room + kNearestSpare);
+      doubted_ = at::detail::empty_cpu({room}, c10::kFloat);
     }
     for (int64_t i = 0; i < n; i += kSome) some(f, in + i, out + i, std::min(kSome, n - i));
   }

@@ -28,6 +28,7 @@ import (
 	"strconv"
 	"strings"
 
+	libtorch "github.com/torchfx-go/torchfx/cgo"
 	_ "github.com/torchfx-go/torchfx/nn/functional"
 )
 
@@ -73,6 +74,9 @@ func command() error {
 			return err
 		}
 		return r.replaceSections(*tables)
+	}
+	if err := libtorch.Open(); err != nil {
+		return err
 	}
 	if *soaked > 0 {
 		return soak(*soaked)
